@@ -16,11 +16,13 @@ from .._checks import Seed, check_alphas, check_count
 from .._html import Table
 from ..filters import ConformalFilter
 from ..graphs import Problems
-from ..graphs.ragged import offsets_of, segment_ids
+from ..graphs.ragged import offsets_of
+from ..guarantees import PathRisks
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..identity import Groups, question_groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
+from ..training.splitting import number_groups
 from ..uses import check, seen
 from ._intervals import band_of_law, rate_interval
 
@@ -402,65 +404,28 @@ def leave_one_out(
     # An answer is compared with the others, which are used for calibration.
     among_others = copy(filter)
     among_others._record = replace(among_others._record, origin=part.origin)
-    risk = np.concatenate(list(among_others.path_risk(batch)), axis=None)
-    risks = guarantee.path_risks(risk, batch)
+    risk = among_others._risks_of(batch)[0].path_risk
+    # All answers to a question that are in the same group are merged into one problem.
+    unit = number_groups(number_groups(questions) * len(part) + part.group_of)
+    offsets = offsets_of(np.bincount(unit, batch.sizes).astype(int))
+    order = np.argsort(unit[batch.problem_of], kind="stable")
     counts = []
     for ranks in draws:
         chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
-        claims, order, chosen = _by_question(risks, questions, chosen)
+        used = part[chosen[np.argsort(unit[chosen])]]
+        merged = PathRisks(risk[order], offsets, used.groups)
         level = np.empty(len(risk))
-        level[order] = leave_one_out_levels(guarantee, part.jumps[chosen], claims)
+        level[order] = leave_one_out_levels(guarantee, used.jumps, merged)
         # Every answer passes.
         each = [
             count(guarantee, labels, kept, batch.offsets, np.ones(len(batch)))
             for kept in level <= levels[:, None]
         ]
         counts.append(each)
-    fewer = part[chosen[1:]].calibrate(guarantee)
+    fewer = used[1:].calibrate(guarantee)
     laws = [fewer.coverage_law(alpha) for alpha in levels]
     rows = rows_of_levels(levels, np.mean(counts, axis=0), questions, laws)
-    return _table(
-        rows,
-        labels,
-        batch,
-        questions,
-        part[chosen].calibrate(guarantee),
-        len(chosen) - 1,
-    )
-
-
-def _by_question(claims, questions, chosen):
-    """Merge all answers to a question into one problem.
-
-    Parameters
-    ----------
-    claims : Claims
-    questions : ndarray of int of shape (n_problems,)
-    chosen : ndarray of int
-        The calibration answers, one for each question in each group.
-
-    Returns
-    -------
-    claims : Claims
-        The claims, ordered by question and then by group.
-    order : ndarray of int of shape (n_claims,)
-        Original index of each reordered claim.
-    chosen : ndarray of int
-        The calibration answers, in the order of the merged problems.
-    """
-    groups = claims.groups or [None] * len(claims)
-    units = list(zip(questions.tolist(), groups, strict=True))
-    number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
-    unit = np.array([number[unit_name] for unit_name in units])
-    chosen = chosen[np.argsort(unit[chosen])]
-    order = np.argsort(unit[segment_ids(claims.offsets)], kind="stable")
-    merged = replace(
-        claims,
-        path_risk=claims.path_risk[order],
-        offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
-        groups=claims.groups and [groups[i] for i in chosen],
-    )
-    return merged, order, chosen
+    return _table(rows, labels, batch, questions, used.calibrate(guarantee), fewer.n)
 
 
 def _levels_of(filter, alphas):

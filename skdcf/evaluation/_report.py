@@ -172,7 +172,7 @@ def means_of(counts, overlap=0.0):
     }
 
 
-def rows_of_levels(alphas, counts, questions, laws):
+def rows_of_levels(alphas, counts, questions, laws=None):
     """Return the means over questions at each level.
 
     Parameters
@@ -181,8 +181,8 @@ def rows_of_levels(alphas, counts, questions, laws):
     counts : array-like of shape (n_levels, 6, n_problems)
         As returned by `count`.
     questions : ndarray of shape (n_problems,)
-    laws : list of tuple of two int, or None
-        Parameters of the distribution of the coverage at each level, or None if unknown.
+    laws : list of tuple of two int, optional
+        Parameters of the distribution of the coverage at each level, if known.
     """
     rows = []
     for i, alpha in enumerate(alphas.tolist()):
@@ -202,8 +202,8 @@ def rows_of_levels(alphas, counts, questions, laws):
     return rows
 
 
-def rows_of_filters(filters, batch, labels, levels, questions, laws=None):
-    """Return the means over questions of filters with one scorer, each at its level."""
+def counts_of_filters(filters, batch, labels, levels):
+    """Return the counts of filters with one scorer, each at its level, as `count` does."""
     risks, problems = filters[0]._risks_of(batch, labels)
     counts = []
     for filter, level in zip(filters, levels, strict=True):
@@ -213,27 +213,34 @@ def rows_of_filters(filters, batch, labels, levels, questions, laws=None):
         counts.append(
             count(calibration.guarantee, labels, kept, batch.offsets, passing)
         )
-    return rows_of_levels(levels, counts, questions, laws)
+    return counts
 
 
-def _table(rows, labels, batch, questions, calibration, n_calibration, **details):
+def _table(alphas, counts, labels, batch, questions, of_each, of_all, **details):
+    """Return a report on counts at each level.
+
+    ``of_each`` is the calibration with which each answer is filtered, and ``of_all`` the one
+    whose threshold is reported.
+    """
+    laws = [of_each.coverage_law(alpha) for alpha in alphas]
+    rows = rows_of_levels(alphas, counts, questions, laws)
     any_false = segment_sum(labels != 1, batch.offsets) > 0
     n_questions = len(np.unique(questions))
     heading = f"{len(batch)} problems"
     if n_questions < len(batch):
         heading += f" ({n_questions} questions)"
-    heading += f", {n_calibration} for calibration"
+    heading += f", {of_each.n} for calibration"
     passing = rows[0]["passing"]
     if passing < 1:
         heading += (
             f"; {passing:.1%} of the answers pass, and coverage is computed for these"
         )
     return report_table(
-        [row | {"threshold": calibration.threshold(row["alpha"])} for row in rows],
+        [row | {"threshold": of_all.threshold(row["alpha"])} for row in rows],
         heading + details.get("warning", ""),
         n_problems=len(batch),
         n_questions=n_questions,
-        n_calibration=n_calibration,
+        n_calibration=of_each.n,
         unfiltered=float(per_question([any_false], questions).mean()),
         **details,
     )
@@ -301,10 +308,7 @@ def evaluate_filter(
     levels = _levels_of(filter, alphas)
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
-    calibration = filter.calibration_
-    laws = [calibration.coverage_law(alpha) for alpha in levels]
-    filters = [filter] * len(levels)
-    rows = rows_of_filters(filters, batch, labels, levels, questions, laws)
+    counts = counts_of_filters([filter] * len(levels), batch, labels, levels)
     used = tuple(int(mask.sum()) for mask in seen(filter, batch, groups))
     warning = ""
     if any(used):
@@ -313,12 +317,13 @@ def evaluate_filter(
             "calibration, so coverage is overestimated"
         )
     return _table(
-        rows,
+        levels,
+        counts,
         labels,
         batch,
         questions,
-        calibration,
-        filter.n_calibration_,
+        filter.calibration_,
+        filter.calibration_,
         seen=used,
         warning=warning,
     )
@@ -422,10 +427,15 @@ def leave_one_out(
             for kept in level <= levels[:, None]
         ]
         counts.append(each)
-    fewer = used[1:].calibrate(guarantee)
-    laws = [fewer.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(levels, np.mean(counts, axis=0), questions, laws)
-    return _table(rows, labels, batch, questions, used.calibrate(guarantee), fewer.n)
+    return _table(
+        levels,
+        np.mean(counts, axis=0),
+        labels,
+        batch,
+        questions,
+        used[1:].calibrate(guarantee),
+        used.calibrate(guarantee),
+    )
 
 
 def _levels_of(filter, alphas):

@@ -28,13 +28,14 @@ from ..labels import Labels
 from ..training.splitting import number_groups
 from ..uses import check, copy_at
 from ._report import (
+    counts_of_filters,
     leave_one_out,
     mean_error,
     means_of,
     per_question,
     ratio,
     report_table,
-    rows_of_filters,
+    rows_of_levels,
 )
 from ._search import as_groups
 
@@ -235,12 +236,12 @@ def _evaluate(fitted, parts, alphas, seed):
         return [row | {"n_calibration": report.n_calibration} for row in report.rows]
     filters = [copy_at(fitted, alpha) for alpha in alphas]
     part = filters[0].calibration_part(*parts[0])
-    part = part[part.not_trained(fitted._record)]
     for each in filters:
-        each._calibrate_on(part, True, fitted._record.trained["answer"])
+        each.calibrate_parts([part])
     batch, labels = check(fitted, X, y)
     questions = question_groups(batch, groups)
-    rows = rows_of_filters(filters, batch, labels, alphas, questions)
+    counts = counts_of_filters(filters, batch, labels, alphas)
+    rows = rows_of_levels(alphas, counts, questions)
     return [
         row | {"n_calibration": each.n_calibration_}
         for row, each in zip(rows, filters, strict=True)

@@ -202,17 +202,15 @@ def rows_of_levels(alphas, counts, questions, laws=None):
     return rows
 
 
-def counts_of_filters(filters, batch, labels, levels):
+def counts_of_filters(filters, X, y, levels):
     """Return the counts of filters with one scorer, each at its level, as `count` does."""
-    risks, problems = filters[0]._risks_of(batch, labels)
+    risks, problems = filters[0]._risks_of(X, y)
     counts = []
     for filter, level in zip(filters, levels, strict=True):
         kept = filter._margin(risks, problems, filter._level(level)) > 0
-        calibration = filter.calibration_
-        passing = calibration.passes(risks)
-        counts.append(
-            count(calibration.guarantee, labels, kept, batch.offsets, passing)
-        )
+        passing = filter.calibration_.passes(risks)
+        guarantee = filter.calibration_.guarantee
+        counts.append(count(guarantee, problems.labels, kept, risks.offsets, passing))
     return counts
 
 

@@ -22,7 +22,6 @@ from .._html import Table
 from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
-from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
@@ -162,8 +161,7 @@ def compare_filters(
     n -= protocol == "leave-one-out"
     alpha = levels.min()
     needed = max(
-        (filter.guarantee or NoFalseClaim()).problems_needed(alpha)
-        for filter in filters.values()
+        filter._resolved_guarantee.problems_needed(alpha) for filter in filters.values()
     )
     if n < needed:
         warn(
@@ -234,14 +232,10 @@ def _evaluate(fitted, parts, alphas, seed):
             fitted, X, y, alphas, groups=groups, n_draws=10, random_state=seed
         )
         return [row | {"n_calibration": report.n_calibration} for row in report.rows]
-    filters = [copy_at(fitted, alpha) for alpha in alphas]
-    part = filters[0].calibration_part(*parts[0])
-    for each in filters:
-        each.calibrate_parts([part])
-    batch, labels = check(fitted, X, y)
-    questions = question_groups(batch, groups)
-    counts = counts_of_filters(filters, batch, labels, alphas)
-    rows = rows_of_levels(alphas, counts, questions)
+    part = fitted.calibration_part(*parts[0])
+    filters = [copy_at(fitted, alpha).calibrate_parts([part]) for alpha in alphas]
+    counts = counts_of_filters(filters, X, y, alphas)
+    rows = rows_of_levels(alphas, counts, question_groups(X, groups))
     return [
         row | {"n_calibration": each.n_calibration_}
         for row, each in zip(rows, filters, strict=True)
@@ -250,28 +244,33 @@ def _evaluate(fitted, parts, alphas, seed):
 
 def summarise(rows, names, alphas, protocol):
     """Return the means over splits of each filter at each level, given the rows of `run_split`."""
+    splits = report_table(rows)
+    sizes = splits.sizes.mean(axis=0)
     means = []
     for alpha in alphas:
-        own = [row for row in rows if row["alpha"] == alpha]
         tables = [
-            Table([row for row in own if row["filter"] == name], {}) for name in names
+            Table(
+                [row for row in rows if (row["filter"], row["alpha"]) == (name, alpha)],
+                {},
+            )
+            for name in names
         ]
-        reference = tables[0]
-        means += [_means(splits, reference) for splits in tables]
-    sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
+        means += [_means(own, tables[0], sizes[-1] / sizes[0]) for own in tables]
+    parts = "/".join(f"{size:.0f}" for size in sizes)
     heading = (
-        f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
+        f"{len(tables[0].rows)} splits of {parts} problems, {protocol}; delta is relative "
         f"to {next(iter(names))!r}"
     )
-    if any(row["passing"] < 1 for row in rows):
+    if (splits.passing < 1).any():
         heading += "; coverage is computed for the problems that pass"
-    return report_table(means, heading, splits=report_table(rows))
+    return report_table(means, heading, splits=splits)
 
 
-def _means(splits, reference):
-    """Return the means over splits of one filter at one level, compared with another filter."""
-    sizes = splits.sizes.mean(axis=0)
-    overlap = sizes[-1] / sizes[0]
+def _means(splits, reference, overlap):
+    """Return the means over splits of one filter at one level, compared with another filter.
+
+    ``overlap`` is as in `mean_error`.
+    """
     names = "loss", "retention", "false_kept", "shown", "false_shown", "passing"
     means = means_of([getattr(splits, name) for name in names], overlap)
     baseline = reference.retention.mean()

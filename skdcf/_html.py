@@ -18,7 +18,7 @@ from ._checks import counted, import_extra, printable
 
 def escape(text):
     """Return text with HTML markup and control characters escaped."""
-    return escape_markup(printable(text, "\n\t"), quote=True)
+    return escape_markup(printable(text, "\n\t"))
 
 
 def card(body, title=None):
@@ -74,16 +74,16 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
         question = f'<p class="problem">{_said(graph.problem)}</p>'
     if not graph.n_claims:
         return f"{question}<p>no claims</p>"
-    words = claim_words(graph.n_claims, kept, labels)
+    decisions = claim_words(graph.n_claims, kept, labels)
     items = []
-    for v in range(min(graph.n_claims, CLAIMS_LISTED)):
+    for v, words in enumerate(decisions[:CLAIMS_LISTED]):
         text = _said(f"claim {v + 1}" if graph.claims is None else graph.claims[v])
         if kept is not None and not kept[v]:
             text = f"<del>{text}</del>"
         kind = ' class="false"' if labels is not None and labels[v] == 0 else ""
         why = escape((reasons or {}).get(v, ""))
         items.append(
-            f'<li{kind}>{text} <span class="words">{words[v]}</span>'
+            f'<li{kind}>{text} <span class="words">{words}</span>'
             f'<span class="reason">{why}</span></li>'
         )
     left_out = graph.n_claims - CLAIMS_LISTED
@@ -103,8 +103,7 @@ def graph_html(graph):
 def batch_html(batch):
     """Return the first five problems of a batch as HTML, each in a collapsible section."""
     sections = []
-    for i in range(min(len(batch), 5)):
-        graph = batch[i]
+    for i, graph in enumerate(batch[:5]):
         title = f"problem {i}: {counted(graph.n_claims, 'claim')}"
         if graph.problem:
             title += f"; {shorten(graph.problem, 90, placeholder=' …')}"
@@ -215,4 +214,4 @@ def _cell(form, row):
     except KeyError:
         return "-"
     is_unknown = ":" in form and text.lstrip("+").startswith("nan")
-    return "-" if is_unknown or text == "{}" else text
+    return "-" if is_unknown else text

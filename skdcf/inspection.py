@@ -77,7 +77,6 @@ def explain(
     """
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
-    y_of_problems: Any = [y] if single and y is not None else y
     filter.check_calibrated()
     calibration = filter.calibration_
     guarantee = calibration.guarantee
@@ -91,7 +90,9 @@ def explain(
     passes = np.ones(len(batch), bool)
     if guarantee.show != 1:
         passes = calibration.passes(risks)
-    labels = None if y is None else check(filter, problems, y_of_problems)[1]
+    labels = None
+    if y is not None:
+        labels = check(filter, problems, [y] if single else y)[1]
     smallest = calibration.levels(risks, filter.ties == "include")
     never = smallest >= 1 if guarantee.is_probability else np.isinf(smallest)
     columns = {
@@ -149,8 +150,7 @@ def _deciding_row(path_risk, batch):
     If several claims have this path risk, the first of them in topological order decides.
     """
     order = np.lexsort((-batch.depth, path_risk))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    place = np.argsort(order)
     return order[pass_on(np.maximum, place, batch)]
 
 

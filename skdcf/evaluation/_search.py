@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 
@@ -112,30 +112,28 @@ class CalibratedSearch(BaseEstimator):
         n_held = estimator._count_held_out(codes, learns=True)
         rng = check_random_state(self.random_state)
         rest, held_rows = hold_out(len(batch), n_held, codes, rng)
-        packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
-        searched, new = (
-            [take_rows(values, part) for values in packed] for part in (rest, held_rows)
-        )
-        of_search, of_calibration = (
-            groups if groups is None or groups is False else np.asarray(groups)[part]
-            for part in (rest, held_rows)
+        if pack_graphs(X):
+            X, y = batch, batch.split(labels)
+        searched, held = (
+            [
+                values if values is None or values is False else take_rows(values, rows)
+                for values in (X, y, groups)
+            ]
+            for rows in (rest, held_rows)
         )
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(
-                self.search, searched[0], searched[1], questions[rest]
-            )
-            best.set_params(calibration_size=1)
-            best.fit(*searched, of_search)
+            best, search = choose(self.search, *searched[:2], questions[rest])
+            best.set_params(calibration_size=1).fit(*searched)
         # The problems used to choose the settings count as training problems.
         trained = hashes_of(
             check(best, searched[0]),
-            of_search,
+            searched[2],
             columns_are_fine=best._record.columns_are_fine,
         ).to_store()
         best._record = replace(best._record, trained=trained)
-        best.calibrate(*new, of_calibration)
+        best.calibrate(*held)
         self.best_estimator_ = best
         self.search_ = search
         self.best_params_ = search.best_params_
@@ -167,14 +165,13 @@ def check_search(search):
         )
     full.refuse(inner, "a search")
     for key in _keys(search):
-        words = [
-            word for word in key.split("__") if word not in ("estimator", "search")
-        ]
-        if words and words[0] in (*PROMISED, "calibration_size"):
+        words = key.split("__")
+        name = next((w for w in words if w not in ("estimator", "search")), None)
+        if name in (*PROMISED, "calibration_size"):
             raise ValueError(
                 f"{key!r} must not be a parameter of the search, because filters with "
-                f"different values of {words[0]} cannot be compared by the number of true "
-                f"claims that they keep. Set {words[0]} in the filter instead"
+                f"different values of {name} cannot be compared by the number of true "
+                f"claims that they keep. Set {name} in the filter instead"
             )
 
 
@@ -203,8 +200,7 @@ def choose(search, X, y, questions):
     cv = search.cv
     if has_groups and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
-    cv = check_cv(cv, y, classifier=is_classifier(estimator))
-    search.cv = [*cv.split(X, y, questions if has_groups else None)]
+    search.cv = [*check_cv(cv).split(X, y, questions if has_groups else None)]
     if search.refit is True:
         search.refit = False
     # The filters in the search require metadata routing.

@@ -6,12 +6,11 @@ Counts per problem are averaged over the answers to each question, and then over
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
-from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .. import full
 from .._checks import Seed, check_alphas, check_count
 from .._html import Table
 from ..filters import ConformalFilter
@@ -19,11 +18,11 @@ from ..graphs import Problems
 from ..graphs.ragged import offsets_of
 from ..guarantees import PathRisks
 from ..guarantees import leave_one_out as leave_one_out_levels
-from ..identity import Groups, question_groups
+from ..identity import Groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
 from ..training.splitting import number_groups
-from ..uses import check, seen
+from ..uses import seen
 from ._intervals import band_of_law, rate_interval
 
 
@@ -105,8 +104,8 @@ def retention_score(y: Labels, kept: Labels) -> float:
     return float(np.mean(segment_sum(kept & (labels == 1), offsets)))
 
 
-def count(guarantee, labels, kept, offsets, passing):
-    """Count what a mask keeps in each problem.
+def count(guarantee, problems, kept, passing):
+    """Count what a mask keeps in each of the labelled problems.
 
     Returns
     -------
@@ -114,6 +113,7 @@ def count(guarantee, labels, kept, offsets, passing):
         The loss, the numbers of kept true and false claims, whether any claim is kept, whether
         any false claim is kept, and ``passing``. Unjudged claims count as false.
     """
+    labels, offsets = problems.labels, problems.batch.offsets
     loss = guarantee.loss(labels, kept, offsets)
     n_true = segment_sum(kept & (labels == 1), offsets)
     n_false = segment_sum(kept & (labels != 1), offsets)
@@ -210,22 +210,24 @@ def counts_of_filters(filters, X, y, levels):
         kept = filter._margin(risks, problems, filter._level(level)) > 0
         passing = filter.calibration_.passes(risks)
         guarantee = filter.calibration_.guarantee
-        counts.append(count(guarantee, problems.labels, kept, risks.offsets, passing))
+        counts.append(count(guarantee, problems, kept, passing))
     return counts
 
 
-def _table(alphas, counts, labels, batch, questions, of_each, of_all, **details):
+def _table(alphas, counts, problems, of_each, of_all, **details):
     """Return a report on counts at each level.
 
     ``of_each`` is the calibration with which each answer is filtered, and ``of_all`` the one
     whose threshold is reported.
     """
+    questions = problems.hashes.question
     laws = [of_each.coverage_law(alpha) for alpha in alphas]
     rows = rows_of_levels(alphas, counts, questions, laws)
-    any_false = segment_sum(labels != 1, batch.offsets) > 0
+    any_false = segment_sum(problems.labels != 1, problems.batch.offsets) > 0
+    n_problems = len(questions)
     n_questions = len(np.unique(questions))
-    heading = f"{len(batch)} problems"
-    if n_questions < len(batch):
+    heading = f"{n_problems} problems"
+    if n_questions < n_problems:
         heading += f" ({n_questions} questions)"
     heading += f", {of_each.n} for calibration"
     passing = rows[0]["passing"]
@@ -236,7 +238,7 @@ def _table(alphas, counts, labels, batch, questions, of_each, of_all, **details)
     return report_table(
         [row | {"threshold": of_all.threshold(row["alpha"])} for row in rows],
         heading + details.get("warning", ""),
-        n_problems=len(batch),
+        n_problems=n_problems,
         n_questions=n_questions,
         n_calibration=of_each.n,
         unfiltered=float(per_question([any_false], questions).mean()),
@@ -303,10 +305,10 @@ def evaluate_filter(
     >>> report.retention.shape, report.n_calibration
     ((2,), 199)
     """
-    levels = _levels_of(filter, alphas)
-    batch, labels = check(filter, X, y)
-    questions = question_groups(batch, groups)
-    counts = counts_of_filters([filter] * len(levels), batch, labels, levels)
+    levels = check_alphas(alphas, filter._level_now)
+    problems = filter._read_labelled(X, y, groups)
+    batch = problems.batch
+    counts = counts_of_filters([filter] * len(levels), batch, problems.labels, levels)
     used = tuple(int(mask.sum()) for mask in seen(filter, batch, groups))
     warning = ""
     if any(used):
@@ -314,16 +316,9 @@ def evaluate_filter(
             f"; {used[0]} of these problems were used for training and {used[1]} for "
             "calibration, so coverage is overestimated"
         )
+    calibration = filter.calibration_
     return _table(
-        levels,
-        counts,
-        labels,
-        batch,
-        questions,
-        filter.calibration_,
-        filter.calibration_,
-        seen=used,
-        warning=warning,
+        levels, counts, problems, calibration, calibration, seen=used, warning=warning
     )
 
 
@@ -383,7 +378,7 @@ def leave_one_out(
     >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
     99
     """
-    levels = _levels_of(filter, alphas)
+    levels = check_alphas(alphas, filter._level_now)
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     guarantee = filter.calibration_.guarantee
     if filter.ties == "include" or guarantee.show != 1:
@@ -392,24 +387,23 @@ def leave_one_out(
             f"evaluation, got ties={filter.ties!r} and show={guarantee.show!r}. Use "
             "evaluate_filter or compare_filters instead"
         )
-    batch, labels = check(filter, X, y)
-    questions = question_groups(batch, groups)
+    full.refuse(filter, "leave-one-out evaluation")
+    problems, origin = filter._read_calibration(X, y, groups)
+    part = filter._part(problems, origin)
+    risk = filter._path_risks(problems).path_risk
+    questions = problems.hashes.question
     n_questions = len(np.unique(questions))
     if n_questions < 2:
         raise ValueError(
             "leave-one-out evaluation requires answers to at least two questions"
         )
-    part = filter.calibration_part(batch, labels, groups)
     draws = [None]
-    if n_draws is not None and n_questions < len(batch):
+    if n_draws is not None and n_questions < len(part):
         rng = check_random_state(random_state)
-        draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
-    # An answer is compared with the others, which are used for calibration.
-    among_others = copy(filter)
-    among_others._record = replace(among_others._record, origin=part.origin)
-    risk = among_others._risks_of(batch)[0].path_risk
+        draws = [rng.permutation(len(part)) for _ in range(n_draws)]
     # All answers to a question that are in the same group are merged into one problem.
     unit = number_groups(number_groups(questions) * len(part) + part.group_of)
+    batch = problems.batch
     offsets = offsets_of(np.bincount(unit, batch.sizes).astype(int))
     order = np.argsort(unit[batch.problem_of], kind="stable")
     counts = []
@@ -420,24 +414,12 @@ def leave_one_out(
         level = np.empty(len(risk))
         level[order] = leave_one_out_levels(guarantee, used.jumps, merged)
         # Every answer passes.
+        passing = np.ones(len(part))
         each = [
-            count(guarantee, labels, kept, batch.offsets, np.ones(len(batch)))
+            count(guarantee, problems, kept, passing)
             for kept in level <= levels[:, None]
         ]
         counts.append(each)
-    return _table(
-        levels,
-        np.mean(counts, axis=0),
-        labels,
-        batch,
-        questions,
-        used[1:].calibrate(guarantee),
-        used.calibrate(guarantee),
-    )
-
-
-def _levels_of(filter, alphas):
-    """Validate the levels, and convert them to the form required by the filter's guarantee."""
-    filter.check_calibrated()
-    guarantee = filter.calibration_.guarantee
-    return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))
+    counts = np.mean(counts, axis=0)
+    fewer = used[1:].calibrate(guarantee)
+    return _table(levels, counts, problems, fewer, used.calibrate(guarantee))

@@ -38,15 +38,18 @@ def folded(title, inside):
 CLAIMS_LISTED = 400
 
 
-def claim_words(n_claims, kept=None, labels=None):
-    """Return the decision about each claim and its label in words, such as "kept, false"."""
-    words = []
+def decisions(n_claims, kept=None, labels=None):
+    """Yield whether each claim is kept, its label, and both in words, such as "kept, false".
+
+    If ``kept`` is None, all claims are kept, and if ``labels`` is None, all of them are true, but
+    the words do not say so.
+    """
     for v in range(n_claims):
-        decision = [] if kept is None else ["kept" if kept[v] else "dropped"]
+        is_kept = kept is None or kept[v]
+        words = [] if kept is None else ["kept" if is_kept else "dropped"]
         label = 1 if labels is None else labels[v]
-        label_words = {1: [], 0: ["false"], -1: ["not judged"]}[label]
-        words.append(", ".join(decision + label_words))
-    return words
+        words += {1: [], 0: ["false"], -1: ["not judged"]}[label]
+        yield is_kept, label, ", ".join(words)
 
 
 def problem_html(graph, kept=None, labels=None, reasons=None):
@@ -74,25 +77,28 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
         question = f'<p class="problem">{_said(graph.problem)}</p>'
     if not graph.n_claims:
         return f"{question}<p>no claims</p>"
-    decisions = claim_words(graph.n_claims, kept, labels)
+    n_listed = min(graph.n_claims, CLAIMS_LISTED)
     items = []
-    for v, words in enumerate(decisions[:CLAIMS_LISTED]):
+    for v, (is_kept, label, words) in enumerate(decisions(n_listed, kept, labels)):
         text = _said(f"claim {v + 1}" if graph.claims is None else graph.claims[v])
-        if kept is not None and not kept[v]:
+        if not is_kept:
             text = f"<del>{text}</del>"
-        kind = ' class="false"' if labels is not None and labels[v] == 0 else ""
+        kind = ' class="false"' if label == 0 else ""
         why = escape((reasons or {}).get(v, ""))
         items.append(
             f'<li{kind}>{text} <span class="words">{words}</span>'
             f'<span class="reason">{why}</span></li>'
         )
-    left_out = graph.n_claims - CLAIMS_LISTED
-    more = f"<p>and {left_out} more</p>" if left_out > 0 else ""
+    more = _more(graph.n_claims - n_listed)
     return f'{question}<ol class="claims">{"".join(items)}</ol>{more}'
 
 
 def _said(text):
     return f'<span class="said">{escape(text)}</span>'
+
+
+def _more(n):
+    return f"<p>and {n} more</p>" if n > 0 else ""
 
 
 def graph_html(graph):
@@ -108,9 +114,7 @@ def batch_html(batch):
         if graph.problem:
             title += f"; {shorten(graph.problem, 90, placeholder=' …')}"
         sections.append(folded(title, problem_html(graph)))
-    if len(batch) > 5:
-        sections.append(f"<p>and {len(batch) - 5} more</p>")
-    return card("".join(sections), repr(batch))
+    return card("".join(sections) + _more(len(batch) - 5), repr(batch))
 
 
 class Table:

@@ -77,10 +77,9 @@ def explain(
     """
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
-    filter.check_calibrated()
+    level = filter._level_now(alpha)
     calibration = filter.calibration_
     guarantee = calibration.guarantee
-    level = filter._level(alpha)
     guards.warn_of_level(calibration, level)
     read = filter._look(problems)
     batch = read.columns
@@ -107,20 +106,18 @@ def explain(
     out = []
     for i, graph in enumerate(batch):
         own = slice(*batch.offsets[i : i + 2])
-        values = zip(
-            *(column[own].tolist() for column in columns.values()), strict=True
-        )
-        rows = [dict(zip(columns, row, strict=True)) for row in values]
+        lists = [column[own].tolist() for column in columns.values()]
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*lists, strict=True)
+        ]
+        about = passes[i], risks.lowest[i], level, filter.n_calibration_
+        for row in rows:
+            row["reason"] = "" if row["kept"] else _reason(row, *about)
         kept = is_kept[own]
-        reasons = {
-            v: _reason(
-                rows[v], passes[i], risks.lowest[i], level, filter.n_calibration_
-            )
-            for v in np.flatnonzero(~kept).tolist()
-        }
         out.append(
             Table(
-                [row | {"reason": reasons.get(v, "")} for v, row in enumerate(rows)],
+                rows,
                 {
                     "claim": "{claim:d}",
                     "kept": "{kept}",
@@ -135,10 +132,12 @@ def explain(
                 graph=graph,
                 kept=kept,
                 labels=None if labels is None else labels[own],
-                reasons=reasons,
+                reasons={
+                    v: row["reason"] for v, row in enumerate(rows) if not row["kept"]
+                },
                 alpha=level,
                 passes=bool(passes[i]),
-                group=risks.groups[i] if risks.groups else None,
+                group=risks.groups and risks.groups[i],
             )
         )
     return out[0] if single else out

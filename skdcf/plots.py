@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._checks import import_extra, printable
-from ._html import claim_words
+from ._html import decisions
 from .evaluation import Table
 from .graphs import GraphBatch, ReasoningGraph
 from .inspection import explain, permutation_importance
@@ -183,7 +183,7 @@ def _lines(report):
         ]
     else:
         rows = report.rows
-    lines: dict[str, list[Any]] = {}
+    lines = {}
     for row in sorted(rows, key=lambda row: row["alpha"]):
         lines.setdefault(row.get("filter", "observed"), []).append(row)
     return {name: Table(own, {}) for name, own in lines.items()}
@@ -409,12 +409,13 @@ class ReasoningGraphDisplay(Display):
         """
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
-        mask = np.ones(graph.n_claims, bool) if kept is None else np.asarray(kept)
-        if mask.shape != (graph.n_claims,) or mask.dtype != bool:
-            raise ValueError(
-                f"kept must be a boolean array with one value for each of the "
-                f"{graph.n_claims} claims, got shape {mask.shape} and dtype {mask.dtype}"
-            )
+        if kept is not None:
+            kept = np.asarray(kept)
+            if kept.shape != (graph.n_claims,) or kept.dtype != bool:
+                raise ValueError(
+                    f"kept must be a boolean array with one value for each of the "
+                    f"{graph.n_claims} claims, got shape {kept.shape} and dtype {kept.dtype}"
+                )
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
     @classmethod
@@ -448,13 +449,12 @@ class ReasoningGraphDisplay(Display):
             The display that was drawn.
         """
         explained = explain(estimator, graph, labels, alpha=alpha)
-        display = cls(
+        return cls(
             explained.graph,
             kept=explained.kept,
             labels=explained.labels,
             reasons=explained.reasons,
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax)
 
     def _layout(self):
         n_lines = len(self._lines())
@@ -469,20 +469,18 @@ class ReasoningGraphDisplay(Display):
         (ax,) = axes
         graph = self.graph
         n = graph.n_claims
-        depth = GraphBatch.from_graphs([graph]).depth
-        layers = {
-            -row: np.flatnonzero(depth == row).tolist() for row in {*depth.tolist()}
-        }
         digraph = graph.to_networkx()
+        layers = {
+            -depth: sorted(claims)
+            for depth, claims in enumerate(nx.topological_generations(digraph))
+        }
         places = nx.multipartite_layout(digraph, layers, align="horizontal")
-        kept = np.ones(n) if self.kept is None else np.asarray(self.kept)
-        labels = np.ones(n, int) if self.labels is None else np.asarray(self.labels)
         marks = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
-        for v in range(n):
+        for v, (is_kept, label, _) in enumerate(decisions(n, self.kept, self.labels)):
             fill, ink, shape = (
-                ("#00664d", "white", "o") if kept[v] else ("#f4f4f4", "0.2", "s")
+                ("#00664d", "white", "o") if is_kept else ("#f4f4f4", "0.2", "s")
             )
-            is_false = labels[v] == 0
+            is_false = label == 0
             nx.draw_networkx_nodes(
                 digraph,
                 places,
@@ -493,15 +491,22 @@ class ReasoningGraphDisplay(Display):
                 linewidths=2.8 if is_false else 1.2,
                 ax=ax,
             )
-            text = {v: f"{v + 1}{marks[labels[v]]}"}
+            text = {v: f"{v + 1}{marks[label]}"}
             nx.draw_networkx_labels(
                 digraph, places, text, font_size=9, font_color=ink, ax=ax
             )
         nx.draw_networkx_edges(digraph, places, edge_color="0.45", ax=ax)
         ax.margins(0.15)
         ax.set_axis_off()
-        style = {"va": "top", "fontsize": 9, "parse_math": False}
-        ax.text(1.05, 1, "\n".join(self._lines()), transform=ax.transAxes, **style)
+        ax.text(
+            1.05,
+            1,
+            "\n".join(self._lines()),
+            transform=ax.transAxes,
+            va="top",
+            fontsize=9,
+            parse_math=False,
+        )
         if self.kept is not None:
             ax.set_title(f"{np.sum(self.kept)} of {n} claims kept")
 
@@ -512,7 +517,8 @@ class ReasoningGraphDisplay(Display):
         if graph.claims is None and not reasons:
             return []
         lines = []
-        for v, words in enumerate(claim_words(graph.n_claims, self.kept, self.labels)):
+        claims = decisions(graph.n_claims, self.kept, self.labels)
+        for v, (_, _, words) in enumerate(claims):
             text = "" if graph.claims is None else " ".join(graph.claims[v].split())
             claim = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
             for paragraph in (claim, reasons.get(v, "")):

@@ -124,7 +124,9 @@ class CalibratedSearch(BaseEstimator):
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(self.search, *searched[:2], questions[rest])
+            best, search = choose(
+                self.search, searched[0], searched[1], questions[rest]
+            )
             best.set_params(calibration_size=1).fit(*searched)
         # The problems used to choose the settings count as training problems.
         trained = hashes_of(

@@ -104,9 +104,8 @@ def judge_report(
         name: _claims(f"judged[{name!r}]", values, verdicts.shape) > cut
         for name, values in judged.items()
     }
-    risk = None
     if path_risk is not None:
-        risk = _claims("path_risk", path_risk, verdicts.shape)
+        path_risk = _claims("path_risk", path_risk, verdicts.shape)
     n_claims = len(verdicts)
     question = check_groups(np.arange(n_claims) if groups is None else groups, n_claims)
     is_known = np.bincount(question, verdicts >= 0) > 0
@@ -129,7 +128,7 @@ def judge_report(
     rows = [
         dict(zip(columns, (name, *row), strict=True))
         for name, of_judge in accepted.items()
-        for row in _rows(of_judge, verdicts, question, risk)
+        for row in _rows(of_judge, verdicts, question, path_risk)
     ]
     n_labelled = int(is_known.sum())
     heading = f"{n_labelled} of {counted(len(is_known), 'question')} have labels"

@@ -149,8 +149,7 @@ def _deciding_row(path_risk, batch):
     If several claims have this path risk, the first of them in topological order decides.
     """
     order = np.lexsort((-batch.depth, path_risk))
-    place = np.argsort(order)
-    return order[pass_on(np.maximum, place, batch)]
+    return order[pass_on(np.maximum, np.argsort(order), batch)]
 
 
 def _reason(row, passes, lowest, alpha, n_calibration):
@@ -271,8 +270,7 @@ def shap_values(
     filters = filter if isinstance(filter, Sequence) else [filter]
     of_filters = []
     for fitted in filters:
-        batch = fitted.transform_features(X)
-        terms = fitted.scorer_.linear_terms(batch)
+        terms = fitted.scorer_.linear_terms(fitted.transform_features(X))
         if terms is None:
             raise ValueError(
                 f"exact Shapley values require a linear scorer, got {fitted.scorer_!r}. Use "

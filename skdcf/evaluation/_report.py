@@ -172,7 +172,7 @@ def means_of(counts, overlap=0.0):
     }
 
 
-def rows_of_levels(alphas, counts, questions, laws=None):
+def rows_of_levels(alphas, counts, questions, calibration=None):
     """Return the means over questions at each level.
 
     Parameters
@@ -181,15 +181,16 @@ def rows_of_levels(alphas, counts, questions, laws=None):
     counts : array-like of shape (n_levels, 6, n_problems)
         As returned by `count`.
     questions : ndarray of shape (n_problems,)
-    laws : list of tuple of two int, optional
-        Parameters of the distribution of the coverage at each level, if known.
+    calibration : Calibration, optional
+        The calibration with which each answer is filtered, for the theoretical bands.
     """
     rows = []
     for i, alpha in enumerate(alphas.tolist()):
         each = per_question(counts[i], questions)
         passes = each[-1]
         _, low, high = rate_interval(each[0], passes)
-        band_low, band_high = band_of_law(laws and laws[i], round(passes.sum()))
+        law = calibration and calibration.coverage_law(alpha)
+        band_low, band_high = band_of_law(law, round(passes.sum()))
         row = means_of(each) | {
             "alpha": alpha,
             "target": 1 - alpha,
@@ -221,8 +222,7 @@ def _table(alphas, counts, problems, of_each, of_all, **details):
     whose threshold is reported.
     """
     questions = problems.hashes.question
-    laws = [of_each.coverage_law(alpha) for alpha in alphas]
-    rows = rows_of_levels(alphas, counts, questions, laws)
+    rows = rows_of_levels(alphas, counts, questions, of_each)
     any_false = segment_sum(problems.labels != 1, problems.batch.offsets) > 0
     n_problems = len(questions)
     n_questions = len(np.unique(questions))
@@ -415,11 +415,8 @@ def leave_one_out(
         level[order] = leave_one_out_levels(guarantee, used.jumps, merged)
         # Every answer passes.
         passing = np.ones(len(part))
-        each = [
-            count(guarantee, problems, kept, passing)
-            for kept in level <= levels[:, None]
-        ]
-        counts.append(each)
+        masks = level <= levels[:, None]
+        counts.append([count(guarantee, problems, kept, passing) for kept in masks])
     counts = np.mean(counts, axis=0)
     fewer = used[1:].calibrate(guarantee)
     return _table(levels, counts, problems, fewer, used.calibrate(guarantee))

@@ -460,8 +460,7 @@ class ReasoningGraphDisplay(Display):
         n_lines = len(self._lines())
         n_layers = GraphBatch.from_graphs([self.graph]).depth.max(initial=0) + 1
         # The height leaves room for all layers and for all lines of text.
-        size = 9 if n_lines else 4.5, max(2.5, 0.8 * n_layers, 0.18 * n_lines)
-        return 1, size
+        return 1, (9 if n_lines else 4.5, max(2.5, 0.8 * n_layers, 0.18 * n_lines))
 
     def _draw(self, axes):
         import networkx as nx

@@ -24,7 +24,7 @@ MOST_TOKENS = {
     "apps/service": 2505,
     "apps/text": 3415,
     "datasets": 10570,
-    "evaluation": 6400,
+    "evaluation": 6070,
     "features": 13940,
     "graphs": 6705,
     "guarantees": 3380,

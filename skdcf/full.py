@@ -36,8 +36,7 @@ from .ops.ancestors import sum_ancestors
 from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
 from .ops.price import exact_log_price, log_added_worth
 from .scorers import ClassifierScorer
-from .scorers.resolve import STRENGTH
-from .training.splitting import NOISE
+from .training.splitting import NOISE, STRENGTH, log_odds
 
 SETTLED = 1e-10  # Newton decrement of the last step of a fit
 ROUNDS = 30  # number of chord steps after which exact Newton steps are taken
@@ -252,8 +251,8 @@ class LabelledAnswers:
     def _start(self):
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
         rows = self._standardised(self.batch.features)[self._is_added]
-        odds = (self._is_false.sum() + 0.5) / ((1 - self._is_false).sum() + 0.5)
-        start = np.append(np.zeros(rows.shape[1] - 1), np.log(odds))
+        start = np.zeros(rows.shape[1])
+        start[-1] = log_odds(self._is_false == 1)
         has_both = len({*self._is_false}) > 1
         return newton(rows, self._is_false, start) if has_both else start
 

@@ -15,10 +15,8 @@ from .._checks import Floats
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import targets_of
-from ..training.splitting import noise_columns, weight_below_errors
+from ..training.splitting import STRENGTH, log_odds, noise_columns, weight_below_errors
 from ._scorer import FitTask, LinearTerms, PricedScorer, need_features
-
-STRENGTH = 0.03  # regularisation parameter C of the logistic regression
 
 
 @settings
@@ -135,7 +133,7 @@ class ClassifierScorer(PricedScorer):
             else:
                 self.estimator_ = clone(self.estimator).fit(X, target.astype(int))
         # The log odds that a claim is true if no classifier could be fitted.
-        self._constant = np.log((np.sum(target) + 0.5) / (np.sum(~target) + 0.5))
+        self._constant = log_odds(target)
         self.weight_below_errors_ = weight_below_errors(labels, batch)
         self._weights = None
         if self.estimator is None and self.estimator_ is not None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
-from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import Floats, is_integer
-from .._jobs import run_jobs
 from .._parameters import Number, Options, Settings, StrOptions, settings
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, optional_rows, segment_ids
+from ..graphs.ragged import offsets_of, segment_ids
 from ..ops.price import exact_log_price
 
 LinearTerms: TypeAlias = tuple[tuple[str, ...], NDArray[Any], NDArray[Any]]
@@ -170,67 +164,6 @@ class Scorer(Settings, metaclass=ABCMeta):
         confidences : ndarray of shape (n_claims,)
             The confidence in each claim.
         """
-
-
-def scorer_requires_fit(scorer):
-    """Return whether a scorer needs fitting."""
-    if scorer.requires_fit is not None:
-        return scorer.requires_fit
-    return type(scorer).fit is not Scorer.fit
-
-
-def out_of_fold_confidence(scorer, batch, labels, task):
-    """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        The scorer. One clone of the scorer is fitted for each of up to three folds.
-    batch : GraphBatch
-        The problems.
-    labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown).
-    task : FitTask
-        Settings for fitting.
-
-    Returns
-    -------
-    confidences : ndarray of shape (n_claims,), or None
-        Out-of-fold confidences, which do not depend on the labels in the same fold, or None if
-        all problems belong to the same group.
-    """
-    groups = np.arange(len(batch)) if task.groups is None else task.groups
-    names, code = np.unique(groups, return_inverse=True)
-    if len(names) == 1:
-        return None
-    n_folds = min(3, len(names))
-    fold_of = deepcopy(task.rng).permutation(len(names))[code] % n_folds
-    jobs = [
-        partial(_score_fold, clone(scorer), batch, labels, fold_of == fold, task)
-        for fold in range(n_folds)
-    ]
-    unseen = np.empty(batch.n_claims)
-    for fold, confidence in enumerate(run_jobs(jobs, task.n_jobs, task.verbose)):
-        unseen[fold_of[batch.problem_of] == fold] = confidence
-    return unseen
-
-
-def _score_fold(scorer, batch, labels, in_fold, task):
-    """Fit a scorer on all folds but one, and compute the confidences in the claims of that fold."""
-    others = ~in_fold
-    task = replace(
-        task,
-        groups=optional_rows(task.groups, others),
-        rng=deepcopy(task.rng),
-        n_jobs=None,
-        verbose=0,
-    )
-    # Warnings about folds without usable training data are ignored, because the effect of such
-    # folds is visible in the retention.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        scorer.fit(batch[others], labels[others[batch.problem_of]], task)
-    return scorer.confidence(batch[in_fold])
 
 
 def need_features(batch):

@@ -1,25 +1,28 @@
-"""Convert the parameter ``scorer`` of a filter to a scorer."""
+"""Convert the parameter ``scorer`` of a filter to a scorer, and score problems out of fold."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import Floats, is_integer, warn
+from .._jobs import run_jobs
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
-from ._classifier import STRENGTH as STRENGTH
+from ..graphs.ragged import optional_rows
 from ._classifier import ClassifierScorer
 from ._models import ConfTrScorer
 from ._scorer import FeatureScorer, FrequencyScorer, Scorer
-from ._scorer import out_of_fold_confidence as out_of_fold_confidence
-from ._scorer import scorer_requires_fit as scorer_requires_fit
 
 
 @settings
@@ -85,6 +88,13 @@ class FunctionScorer(Scorer):
         return np.asarray(self.function_(batch))
 
 
+def scorer_requires_fit(scorer):
+    """Return whether a scorer needs fitting."""
+    if scorer.requires_fit is not None:
+        return scorer.requires_fit
+    return type(scorer).fit is not Scorer.fit
+
+
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     """Return an unfitted scorer for the problems of ``batch``.
 
@@ -146,3 +156,57 @@ def _make(scorer, names):
         "with decision_function or predict_proba, or a function of a GraphBatch, got "
         f"{scorer!r}. The page 'Add your own parts' shows how to write a Scorer"
     )
+
+
+def out_of_fold_confidence(scorer, batch, labels, task):
+    """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The scorer. One clone of the scorer is fitted for each of up to three folds.
+    batch : GraphBatch
+        The problems.
+    labels : ndarray of shape (n_claims,)
+        Claim labels (1 true, 0 false, -1 unknown).
+    task : FitTask
+        Settings for fitting.
+
+    Returns
+    -------
+    confidences : ndarray of shape (n_claims,), or None
+        Out-of-fold confidences, which do not depend on the labels in the same fold, or None if
+        all problems belong to the same group.
+    """
+    groups = np.arange(len(batch)) if task.groups is None else task.groups
+    names, code = np.unique(groups, return_inverse=True)
+    if len(names) == 1:
+        return None
+    n_folds = min(3, len(names))
+    fold_of = deepcopy(task.rng).permutation(len(names))[code] % n_folds
+    jobs = [
+        partial(_score_fold, clone(scorer), batch, labels, fold_of == fold, task)
+        for fold in range(n_folds)
+    ]
+    unseen = np.empty(batch.n_claims)
+    for fold, confidence in enumerate(run_jobs(jobs, task.n_jobs, task.verbose)):
+        unseen[fold_of[batch.problem_of] == fold] = confidence
+    return unseen
+
+
+def _score_fold(scorer, batch, labels, in_fold, task):
+    """Fit a scorer on all folds but one, and compute the confidences in the claims of that fold."""
+    others = ~in_fold
+    task = replace(
+        task,
+        groups=optional_rows(task.groups, others),
+        rng=deepcopy(task.rng),
+        n_jobs=None,
+        verbose=0,
+    )
+    # Warnings about folds without usable training data are ignored, because the effect of such
+    # folds is visible in the retention.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        scorer.fit(batch[others], labels[others[batch.problem_of]], task)
+    return scorer.confidence(batch[in_fold])

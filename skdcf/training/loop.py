@@ -33,7 +33,7 @@ from ..ops.hard import targets_of
 from ..ops.soft import log_sigmoid
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
-from .splitting import Columns, hold_out, weight_below_errors
+from .splitting import STRENGTH, Columns, hold_out, log_odds, weight_below_errors
 
 
 class Model(Protocol):
@@ -244,8 +244,8 @@ def _start(init, model, unflatten, x, X, batch, labels):
     kind = "coherent" if init == "coherent" else "hazard"
     target, judged = targets_of(kind, labels, batch)
     target = target[judged]
-    start = np.append(x, _log_odds_of_false(target))
-    strength = 0.3 if init == "coherent" else 0.03
+    start = np.append(x, log_odds(~target))
+    strength = 10 * STRENGTH if init == "coherent" else STRENGTH
     # The penalty can shrink all layers of a network to 0, but training cannot start from
     # weights of 0.
     for weaker in (1, 10, 100, 1000) if init != "random" else ():
@@ -255,11 +255,6 @@ def _start(init, model, unflatten, x, X, batch, labels):
         if np.std(model(unflatten(start[:-1]), X)) > 1e-3:
             break
     return start
-
-
-def _log_odds_of_false(target):
-    """Return the smoothed log odds that a claim is false."""
-    return np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
 
 
 def _halved(fun, n, rng):
@@ -323,7 +318,7 @@ def fit_logistic(model, X, target, x, unflatten, C):
     that a claim is false.
     """
     if target.all() or not target.any():
-        return np.append(np.zeros_like(x), _log_odds_of_false(target))
+        return np.append(np.zeros_like(x), log_odds(~target))
     sign = np.where(target, 1.0, -1.0)
 
     def penalised(flat):

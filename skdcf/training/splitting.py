@@ -1,7 +1,7 @@
 """What training makes of its problems: splits by group, standardised columns, a weight."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,7 @@ def holdout_count(name, size, n):
         If no problem would be held out, or if no problem would remain.
     """
     count: Any = size
-    is_share = isinstance(size, Real) and not isinstance(size, Integral)
-    if is_share and 0 < float(size) < 1:
+    if isinstance(size, Real) and 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
     if not is_integer(count) or count < 1:
         raise ValueError(
@@ -72,6 +71,10 @@ def number_groups(groups):
 # data produces columns of pure rounding error. If a column of rounding errors were standardised,
 # the errors would determine the scores, which would then differ between batches.
 NOISE = 1e-12
+
+# Regularisation parameter C of logistic regressions on standardised columns. It is strong, because
+# only a few answers contain an error.
+STRENGTH = 0.03
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,11 @@ def _is_constant(features, mean, scale):
 
 def _is_noise(scale):
     return scale <= NOISE * scale.max(initial=0.0)
+
+
+def log_odds(target):
+    """Return the smoothed log odds of booleans, which are finite even if all are equal."""
+    return np.log((np.sum(target) + 0.5) / (np.sum(~target) + 0.5))
 
 
 def weight_below_errors(labels, batch):

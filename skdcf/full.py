@@ -36,7 +36,7 @@ from .ops.ancestors import sum_ancestors
 from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
 from .ops.price import exact_log_price, log_added_worth
 from .scorers import ClassifierScorer
-from .training.splitting import NOISE, STRENGTH, log_odds
+from .training.splitting import NOISE, STRENGTH, smoothed_log_odds
 
 SETTLED = 1e-10  # Newton decrement of the last step of a fit
 ROUNDS = 30  # number of chord steps after which exact Newton steps are taken
@@ -252,7 +252,7 @@ class LabelledAnswers:
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
         rows = self._standardised(self.batch.features)[self._is_added]
         start = np.zeros(rows.shape[1])
-        start[-1] = log_odds(self._is_false == 1)
+        start[-1] = smoothed_log_odds(self._is_false == 1)
         has_both = len({*self._is_false}) > 1
         return newton(rows, self._is_false, start) if has_both else start
 

@@ -7,7 +7,6 @@ differentiable model such as `LinearModel` as a scorer, pass it to `ConfTrScorer
 from ._classifier import ClassifierScorer
 from ._models import ConfTrScorer, LinearModel, MLPModel
 from ._scorer import FeatureScorer, FitTask, FrequencyScorer, Scorer
-from .resolve import FunctionScorer as FunctionScorer
 
 __all__ = [
     "ClassifierScorer",

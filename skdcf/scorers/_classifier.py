@@ -15,7 +15,12 @@ from .._checks import Floats
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import targets_of
-from ..training.splitting import STRENGTH, log_odds, noise_columns, weight_below_errors
+from ..training.splitting import (
+    STRENGTH,
+    noise_columns,
+    smoothed_log_odds,
+    weight_below_errors,
+)
 from ._scorer import FitTask, LinearTerms, PricedScorer, need_features
 
 
@@ -133,7 +138,7 @@ class ClassifierScorer(PricedScorer):
             else:
                 self.estimator_ = clone(self.estimator).fit(X, target.astype(int))
         # The log odds that a claim is true if no classifier could be fitted.
-        self._constant = log_odds(target)
+        self._constant = smoothed_log_odds(target)
         self.weight_below_errors_ = weight_below_errors(labels, batch)
         self._weights = None
         if self.estimator is None and self.estimator_ is not None:

@@ -299,7 +299,7 @@ class ConfTrScorer(PricedScorer):
         self.columns_ = result.columns
         self.weight_below_errors_ = result.q
         self.scale_ = result.scale
-        self.loss_curve_ = list(result.loss_curve)
+        self.loss_curve_ = result.loss_curve
         if result.message:
             warn(result.message, ConvergenceWarning)
         return self

@@ -4,6 +4,5 @@ The settings are in a separate module, so filters can predict without importing 
 """
 
 from ._settings import LBFGS, Adam, SoftTraining
-from .splitting import Columns as Columns
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]

@@ -19,7 +19,7 @@ its gradient.
 """
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import autograd.numpy as anp
@@ -33,7 +33,13 @@ from ..ops.hard import targets_of
 from ..ops.soft import log_sigmoid
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
-from .splitting import STRENGTH, Columns, hold_out, log_odds, weight_below_errors
+from .splitting import (
+    STRENGTH,
+    Columns,
+    hold_out,
+    smoothed_log_odds,
+    weight_below_errors,
+)
 
 
 class Model(Protocol):
@@ -72,8 +78,8 @@ class TrainingResult:
     q: float
     scale: float
     columns: Columns
-    loss_curve: list[float] = field(default_factory=list)
-    message: str = ""
+    loss_curve: list[float]
+    message: str
 
 
 def train(
@@ -167,9 +173,9 @@ def train(
     )
     x = _start(settings.init, model, unflatten, x, X=X, batch=batch, labels=labels)
     scores = confidence(x, X, batch)
-    result = TrainingResult(unflatten(x[:-1]), x[-1], q, scale=1.0, columns=columns)
-    result.message = _why_nothing_to_learn(labels, scores)
-    if not result.message:
+    loss_curve = []
+    message = _why_nothing_to_learn(labels, scores)
+    if not message:
         plan = relaxation.plan(batch, labels)
         mu = settings.shrinkage / (alpha * (n_questions - n_validation)) ** 2
         pull = mu / len(scores) * -standardised_risk(scores)
@@ -185,28 +191,26 @@ def train(
 
         retention = None
         if n_validation:
-            held_plan = relaxation.plan(held_out, held_labels)
-            held_X = columns(held_out)
+            held = columns(held_out), held_out, relaxation.plan(held_out, held_labels)
 
             def retention(flat):
-                return float(simulate(flat, held_X, held_out, held_plan)[2])
+                return simulate(flat, *held)[2]
 
         fun = value_and_grad(objective)
         if settings.optimizer.halves:
             fun = _halved(fun, len(batch), deepcopy(rng))
-        best, finite = _minimise(
-            fun, x, settings.optimizer, result.loss_curve, retention, verbose
+        x, is_finite = _minimise(
+            fun, x, settings.optimizer, loss_curve, retention, verbose
         )
-        result.params = unflatten(best[:-1])
-        result.intercept = best[-1]
-        if not finite:
-            result.message = (
-                f"loss or gradient was not finite after {len(result.loss_curve)} "
-                "iterations, so the last finite parameters are kept"
+        if not is_finite:
+            message = (
+                f"loss or gradient was not finite after {len(loss_curve)} iterations, so the "
+                "last finite parameters are kept"
             )
-    if settings.unit_variance and gain is None:
-        result.scale = float(np.std(model(result.params, X))) or 1.0
-    return result
+    params = unflatten(x[:-1])
+    is_scaled = settings.unit_variance and gain is None
+    scale = float(np.std(model(params, X))) or 1.0 if is_scaled else 1.0
+    return TrainingResult(params, x[-1], q, scale, columns, loss_curve, message)
 
 
 def _simulation(model, unflatten, relaxation, training, alpha, gain, q):
@@ -244,7 +248,7 @@ def _start(init, model, unflatten, x, X, batch, labels):
     kind = "coherent" if init == "coherent" else "hazard"
     target, judged = targets_of(kind, labels, batch)
     target = target[judged]
-    start = np.append(x, log_odds(~target))
+    start = np.append(x, smoothed_log_odds(~target))
     strength = 10 * STRENGTH if init == "coherent" else STRENGTH
     # The penalty can shrink all layers of a network to 0, but training cannot start from
     # weights of 0.
@@ -318,7 +322,7 @@ def fit_logistic(model, X, target, x, unflatten, C):
     that a claim is false.
     """
     if target.all() or not target.any():
-        return np.append(np.zeros_like(x), log_odds(~target))
+        return np.append(np.zeros_like(x), smoothed_log_odds(~target))
     sign = np.where(target, 1.0, -1.0)
 
     def penalised(flat):

@@ -208,7 +208,7 @@ def _is_noise(scale):
     return scale <= NOISE * scale.max(initial=0.0)
 
 
-def log_odds(target):
+def smoothed_log_odds(target):
     """Return the smoothed log odds of booleans, which are finite even if all are equal."""
     return np.log((np.sum(target) + 0.5) / (np.sum(~target) + 0.5))
 

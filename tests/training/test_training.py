@@ -12,9 +12,9 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
-from skdcf.training import LBFGS, Adam, Columns, SoftTraining
+from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.loop import fit_logistic, train
-from skdcf.training.splitting import noise_columns
+from skdcf.training.splitting import Columns, noise_columns
 
 RELAXATIONS = [PathRelaxation(), GridRelaxation()]
 BATCH, Y = make_reasoning_graphs(80, random_state=0, return_X_y=True)

@@ -59,7 +59,9 @@ def reduce_segments(ufunc, values, offsets, empty):
     reproducible.
     """
     filled = offsets[:-1] < offsets[1:]
-    out = np.full(len(filled), empty, np.result_type(values, empty))
+    out = np.full(
+        (len(filled), *values.shape[1:]), empty, np.result_type(values, empty)
+    )
     if filled.any():
         out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out

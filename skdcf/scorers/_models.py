@@ -364,10 +364,8 @@ class ConfTrScorer(PricedScorer):
         """Compute the output of the model, which must be finite."""
         if self._is_linear:
             # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
-            sums = np.empty(batch.n_claims)
-            for rows, X in self.columns_.blocks(batch):
-                sums[rows] = (X * self.params_).sum(axis=1)
-            return sums
+            blocks = self.columns_.blocks(batch)
+            return np.concatenate([(X * self.params_).sum(axis=1) for X in blocks])
         scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
         if not np.isfinite(scores).all():
             claim = np.argmin(np.isfinite(scores))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import is_integer
-from ..ops.hard import Array, below_true_claims
+from ..graphs.ragged import offsets_of
+from ..ops.hard import Array, below_true_claims, segment_sum
 
 
 def holdout_count(name, size, n):
@@ -148,16 +149,16 @@ class Columns:
 
     def __call__(self, batch):
         """Return the columns of each claim."""
-        return np.concatenate([X for _, X in self.blocks(batch)])
+        return np.concatenate([*self.blocks(batch)])
 
     def blocks(self, batch):
-        """Yield the rows and columns of 500 problems, which fit into the processor cache."""
+        """Yield the columns of 500 problems at a time, which fit into the processor cache."""
         for first in range(0, max(len(batch), 1), 500):
             sizes = batch.sizes[first : first + 500]
             start = batch.offsets[first]
-            rows = slice(start, start + sizes.sum())
-            X = (self._raw(batch.features[rows], sizes) - self.mean) / self.scale
-            yield rows, np.minimum(np.maximum(X, -self.bound), self.bound)
+            features = batch.features[start : start + sizes.sum()]
+            X = (self._raw(features, sizes) - self.mean) / self.scale
+            yield np.clip(X, -self.bound, self.bound)
 
     def _raw(self, features, sizes):
         if features.shape[1] == len(self.mean):
@@ -174,11 +175,8 @@ class Columns:
         mean = self.mean[:n]
         unit = np.where(np.isfinite(self.scale[:n]), self.scale[:n], 1.0) / 2**32
         steps = np.rint((features - mean) / unit)
-        steps = np.minimum(np.maximum(steps, -(2.0**42)), 2.0**42)
-        filled = sizes > 0
-        first = np.cumsum(sizes) - sizes
-        sums = np.zeros((len(sizes), n))
-        sums[filled] = np.add.reduceat(steps, first[filled], axis=0)
+        steps = np.clip(steps, -(2.0**42), 2.0**42)
+        sums = segment_sum(steps, offsets_of(sizes))
         sizes = np.maximum(sizes, 1)[:, None]
         return np.hstack([mean + unit * (sums / sizes), np.log(sizes)])
 

@@ -31,7 +31,6 @@ from autograd.tracer import getval
 from ._checks import check_alpha
 from ._parameters import Settings, at_least, positive, settings
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of
 from .ops import soft, soft_grid
 from .ops.conformal import conformal_rank
 from .ops.hard import Array, below_true_claims
@@ -269,12 +268,12 @@ class PathRelaxation(Relaxation):
     def plan(self, batch: GraphBatch, labels: Array) -> PathPlan:
         # An unlabelled claim does not count as an error, but errors among its descendants count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
-        count = np.bincount(batch.problem_of[decides], minlength=len(batch))
+        false_claims = np.flatnonzero(decides)
         return PathPlan(
             labels=(labels == 1).astype(np.float64),
             offsets=batch.offsets,
-            false_claims=np.flatnonzero(decides),
-            false_offsets=offsets_of(count),
+            false_claims=false_claims,
+            false_offsets=np.searchsorted(false_claims, batch.offsets),
             batch=batch,
         )
 

@@ -126,7 +126,7 @@ def threshold_grid(risk, plan, margin):
     return take(thresholds, plan.grid_order)
 
 
-def log_keep(risk, thresholds, plan, temperature, shift=0.0):
+def log_keep(risk, thresholds, plan, temperature, shift):
     """Compute log p for each cell, where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
     The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
@@ -135,18 +135,11 @@ def log_keep(risk, thresholds, plan, temperature, shift=0.0):
     return log_sigmoid(take(thresholds, plan.cell_threshold) - least, temperature)
 
 
-def _block_product(log_p, blocks, transposed=False):
-    """Multiply the weights of each problem by its cells, or return the cells without edges."""
-    out = np.array(log_p)
-    for cells, weights in blocks:
-        weights = weights.T if transposed else weights
-        out[cells] = (
-            weights @ log_p[cells].reshape(len(weights), len(weights) + 2)
-        ).ravel()
-    return out
+def _pull_coherence(g, ans, log_p, blocks):
+    return log_coherence(g, [(cells, weights.T) for cells, weights in blocks])
 
 
-@with_vjp(lambda g, ans, log_p, blocks: _block_product(g, blocks, transposed=True))
+@with_vjp(_pull_coherence)
 def log_coherence(log_p, blocks):
     """For each claim, compute log q, the weighted mean of log p over the claim and its ancestors.
 
@@ -157,9 +150,13 @@ def log_coherence(log_p, blocks):
     log_p : ndarray of shape (n_cells,)
         Result of `log_keep`.
     blocks : list of (cells, weights)
-        As in `GridPlan`.
+        As in `GridPlan`. Without edges, q is p.
     """
-    return _block_product(log_p, blocks)
+    out = np.array(log_p)
+    for cells, weights in blocks:
+        n = len(weights)
+        out[cells] = (weights @ log_p[cells].reshape(n, n + 2)).ravel()
+    return out
 
 
 def violation(log_q, plan, temperature):
@@ -191,7 +188,7 @@ def soft_supremum(thresholds, violations, plan, sharpness, weight):
     return segment_sum(segment_softmax(logit, offsets) * thresholds, offsets)
 
 
-def gated_weights(thresholds, bound, plan, sharpness, temperature, shift=0.0):
+def gated_weights(thresholds, bound, plan, sharpness, temperature, shift):
     """Compute the weight w of each threshold.
 
     The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalised to

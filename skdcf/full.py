@@ -29,9 +29,9 @@ import numpy as np
 from . import guards
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of, ranges, slices
+from .graphs.ragged import ranges, slices
 from .guarantees import Calibration, Jumps, NoFalseClaim
-from .online import on_prefixes
+from .online import on_prefixes, refuse_late_parents
 from .ops.ancestors import sum_ancestors
 from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
 from .ops.price import exact_log_price, log_added_worth
@@ -40,25 +40,6 @@ from .training.splitting import NOISE, STRENGTH, smoothed_log_odds
 
 SETTLED = 1e-10  # Newton decrement of the last step of a fit
 ROUNDS = 30  # number of chord steps after which exact Newton steps are taken
-
-
-def added_to_fit(labels, offsets):
-    """Return which claims an answer adds to the fit.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_claims,)
-        Labels of the claims. Claims that are not labelled 1 count as false.
-    offsets : ndarray of shape (n_problems + 1,)
-        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-
-    Returns
-    -------
-    is_added : ndarray of bool of shape (n_claims,)
-        Whether all earlier claims of the answer are true.
-    """
-    n_false = np.append(0, np.cumsum(labels != 1))
-    return n_false[:-1] == np.repeat(n_false[offsets[:-1]], np.diff(offsets))
 
 
 def _chance(log_odds):
@@ -163,7 +144,7 @@ def fit_each(rows, is_false, new, start):
         if decrement.max() <= SETTLED:
             return weights
     # A fit that diverged has no decrement.
-    for j in np.flatnonzero(~(decrement <= SETTLED)).tolist():
+    for j in np.flatnonzero(~(decrement <= SETTLED)):
         used = np.vstack([rows, new[: j + 1]])
         targets = np.append(is_false, target[j, : j + 1])
         weights[j] = newton(used, targets, start)
@@ -231,7 +212,9 @@ class LabelledAnswers:
 
     @cached_property
     def _is_added(self):
-        return added_to_fit(self.labels, self.batch.offsets)
+        """Whether the fit uses a claim, because all earlier claims of its answer are true."""
+        n_false = np.append(0, np.cumsum(self.labels != 1))
+        return n_false[:-1] == n_false[self.batch.offsets[self.batch.problem_of]]
 
     @cached_property
     def _is_false(self):
@@ -239,13 +222,13 @@ class LabelledAnswers:
 
     @cached_property
     def _scored(self):
-        """The calibration answers that have a score, and without columns, and their claims."""
+        """The calibration answers that have a score: their groups, themselves, and their claims."""
         offsets = self.batch.offsets
         n_false = segment_sum(self.labels != 1, offsets)[: len(self.groups)]
         answers = np.flatnonzero(n_false > self.max_false)
         claims = ranges(offsets[:-1][answers], self.batch.sizes[answers])
         names = [self.groups[i] for i in answers]
-        return names, _without_columns(self.batch)[answers], claims
+        return names, self.batch[answers], claims
 
     @cached_property
     def _start(self):
@@ -301,7 +284,6 @@ class LabelledAnswers:
         names, scored, claims = self._scored
         members = [name == group for name in names]
         n = self.groups.count(group)
-        alone = _without_columns(answer)
         fits = self._start[None]
         a = []
         # Prices are computed for about 100,000 claims at a time. Without a true claim, no slope
@@ -315,16 +297,15 @@ class LabelledAnswers:
                 fits[0, -1] = np.log(2 * len(used) + 3)
             else:
                 fits = fit_each(used, is_false, block, fits[-1])
-            risk = self._path_risks(fits, new, alone)
+            risk = self._path_risks(fits, new, answer)
             bounds = risk + self.resolution * (1 + np.abs(risk))
             bounds = guards.raised(bounds, answer.features)
+            settings = self.labels[claims], scored.offsets, self.max_false
             path = self._path_risks(fits, known[claims], scored)
-            offsets = offsets_of(np.tile(scored.sizes, len(fits)))
-            labels = np.tile(self.labels[claims], len(fits))
-            scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
-            scores = scores.reshape(len(fits), 1, -1)[:, :, members]
+            scores = np.array([nonconformity_scores(row, *settings) for row in path])
             # A risk that is not a number counts all scores, so the claim is dropped.
-            n_below = (~(scores > bounds[:, :, None])).sum(axis=2)
+            is_above = scores[:, None, members] > bounds[:, :, None]
+            n_below = (~is_above).sum(axis=2)
             a.append((1 + n_below) / (n + 1))
             used = np.vstack([used, block])
             is_false = np.append(is_false, np.zeros(len(block)))
@@ -334,10 +315,6 @@ class LabelledAnswers:
         """Return path risks of shape (n_fits, n_claims) of claims with the given columns."""
         price = online_price if self.online else exact_log_price
         return price(rows @ fits.T, batch, gain=self.gain).T
-
-
-def _without_columns(batch):
-    return batch.replace_features(np.zeros((batch.n_claims, 0)))
 
 
 # ------------------------------------------------------------------------- the filter
@@ -408,18 +385,11 @@ def refuse(filter, what):
 
 def _check_answers(batch, labels=None):
     """Raise ValueError if the theorem does not apply, or if too few claims would be kept."""
-    parent, child = batch.edges.T
-    late = child[parent > child]
-    if len(late):
-        raise ValueError(
-            f'with calibration_size="all", {batch.locate(int(late[0]))} comes before one of its '
-            "parents. Reorder the claims"
-        )
-    first = batch.offsets[:-1][batch.sizes > 0]
-    orphans = np.setdiff1d(np.arange(batch.n_claims), [*child, *first])
+    refuse_late_parents(batch, 'calibration_size="all"')
+    orphans = np.setdiff1d(np.flatnonzero(batch.position), batch.edges[:, 1])
     if len(orphans):
         raise ValueError(
-            f'with calibration_size="all", {batch.locate(int(orphans[0]))} has no parent, although '
+            f'with calibration_size="all", {batch.locate(orphans[0])} has no parent, although '
             "it is not the first claim. Set edges to a rule such as skdcf.edges.chain_edges (with "
             "the commands, split --edges chain), or use calibration_size=None (fit without "
             "--all-labels), which keeps more claims"
@@ -430,7 +400,7 @@ def _check_answers(batch, labels=None):
     if len(unjudged):
         raise ValueError(
             'with calibration_size="all", at least one claim of each answer must be judged, but '
-            f"no claim of {batch.name_of(int(unjudged[0]))} is. Judge one of them"
+            f"no claim of {batch.name_of(unjudged[0])} is. Judge one of them"
         )
 
 
@@ -511,43 +481,45 @@ def _calibrate(cf, problems, origin, older=None):
     chosen, _ = part[one].choose(guarantee, cf._level(), True)
     rows = one[chosen]
     is_answered = np.isin(hashes.question, hashes.question[rows])
-    copied = {*hashes.answer[rows]} - {0} if hashes.named_by == "text" else ()
+    copied = hashes.answer[rows] if hashes.named_by == "text" else ()
     columns = problems.columns
-    features = _columns(cf, problems)
-    batch = GraphBatch.from_arrays(features, columns.offsets, columns.edges)
-    labels = batch.split(problems.labels)
-    answers = [*zip(batch, labels, hashes.answer, strict=True)]
-    others = [answers[i] for i in np.flatnonzero(~is_answered)]
+    batch = GraphBatch.from_arrays(
+        _columns(cf, problems), columns.offsets, columns.edges
+    )
+    labels = problems.labels
+    answer = hashes.answer
     if older is not None:
-        labels = older.batch.split(older.labels)
-        others += zip(older.batch, labels, older.answer, strict=True)
-    candidates = [answer for *_, answer in others]
-    answers = [answers[i] for i in rows]
-    answers += [each for each in others if each[-1] not in copied]
-    graphs, known, equal = zip(*answers, strict=True)
-    if cf.online and not sum(g.n_claims for g in graphs[len(rows) :]):
+        batch = GraphBatch.from_graphs([*batch, *older.batch])
+        labels = np.append(labels, older.labels)
+        answer = np.append(answer, older.answer)
+    others = np.setdiff1d(np.arange(len(batch)), np.flatnonzero(is_answered))
+    candidates = answer[others]
+    is_copy = np.isin(candidates, copied) & (candidates != 0)
+    order = np.append(rows, others[~is_copy])
+    labelled = batch[order]
+    if cf.online and labelled.offsets[len(rows)] == labelled.n_claims:
         raise ValueError(
             'with calibration_size="all" and online=True, the scale of the columns comes from '
             f"answers that only train, but all {len(rows)} answers are needed for calibration. "
             "Label another one, or use a larger alpha"
         )
-    labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
     cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
     _remember_training(cf, hashes[cf.unused_indices_].to_store())
-    cf._calibrate_on(part[rows], False, candidates)
+    part = part[rows]
+    cf._calibrate_on(part, False, candidates)
     cf._labelled = LabelledAnswers(
         batch=labelled,
-        labels=np.concatenate(known),
-        groups=part[rows].groups or [None] * len(rows),
-        answer=np.array(equal),
+        labels=labels[ranges(batch.offsets[order], labelled.sizes)],
+        groups=part.groups or [None] * len(rows),
+        answer=answer[order],
         gain=cf.scorer_.gain,
         max_false=guarantee.max_false,
         online=cf.online,
         resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
     )
     cf.calibration_ = FullCalibration(
-        cf.calibration_.guarantee, cf._labelled.groups, len(graphs)
+        cf.calibration_.guarantee, cf._labelled.groups, len(labelled)
     )
     cf.nonconformity_scores_ = cf.calibration_.scores
     del cf.max_path_risks_

@@ -11,18 +11,23 @@ import numpy as np
 from .graphs import ReasoningGraph
 
 
+def refuse_late_parents(batch, setting):
+    """Raise ValueError if a claim precedes one of its parents."""
+    late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
+    if len(late):
+        raise ValueError(
+            f"parents must come before their children if {setting}, but "
+            f"{batch.locate(batch.edges[late[0], 1])} comes before one of its "
+            "parents. Reorder the claims"
+        )
+
+
 def on_prefixes(values_of, batch, block_size=2**19):
     """Return the value or row of values of each claim, computed without the later claims.
 
     Raise ValueError if a claim precedes one of its parents.
     """
-    late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
-    if len(late):
-        raise ValueError(
-            "parents must come before their children if online=True, but "
-            f"{batch.locate(batch.edges[late[0], 1])} comes before one of its "
-            "parents. Reorder the claims"
-        )
+    refuse_late_parents(batch, "online=True")
     if not batch.n_claims:
         return values_of(batch)
     # The prefixes of an answer with 10,000 claims contain 50 million claims in total, so the

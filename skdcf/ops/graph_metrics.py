@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
+from ..graphs.ragged import starts_run
 from .ancestors import count_ancestors, count_descendants
 
 
@@ -119,17 +120,15 @@ def _measure_paths(batch):
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     child = batch.edges[:, 1]
-    second = child[1:][child[1:] == child[:-1]]
-    others = np.unique(batch.problem_of[second])
+    others = np.unique(batch.problem_of[child[~starts_run(child)]])
     for first in range(0, len(others), 1000):
         problems = others[first : first + 1000]
         rows = np.isin(batch.problem_of, problems)
         distance[rows], between[rows] = _walk(_links(batch[problems]))
     size = batch.sizes[batch.problem_of]
-    scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
     return {
         "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),
-        "nx_closeness": n_above**2 / scale,
+        "nx_closeness": n_above**2 / np.maximum(distance * (size - 1), 1),
     }
 
 

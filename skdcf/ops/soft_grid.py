@@ -80,7 +80,8 @@ class GridPlan:
         problem = batch.problem_of
         grid_offsets = offsets_of(sizes + 2)
         every = np.arange(len(sizes))
-        cell_offsets = offsets_of(sizes[problem] + 2)
+        n_cells = sizes[problem] + 2
+        cell_offsets = offsets_of(n_cells)
         claim = segment_ids(cell_offsets)
         false_cells = np.flatnonzero(labels[claim] == 0)
         n_false = np.bincount(problem[labels == 0])
@@ -94,7 +95,7 @@ class GridPlan:
                 np.concatenate([every, problem, every]), kind="stable"
             ),
             cell_offsets=cell_offsets,
-            cell_threshold=ranges(grid_offsets[problem], sizes[problem] + 2),
+            cell_threshold=ranges(grid_offsets[problem], n_cells),
             false_cells=false_cells,
             false_share=1 / n_false[problem[claim[false_cells]]],
             blocks=list(blocks) if len(batch.edges) else [],
@@ -104,9 +105,9 @@ class GridPlan:
 def _weights(batch, ancestor_weight):
     """Return the weights of the ancestors in each problem, in rows that sum to 1."""
     indptr, ancestor = batch.closure
-    claim = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
+    is_own = segment_ids(indptr) == ancestor
     weights = csr_array(
-        (np.where(claim == ancestor, 1.0, ancestor_weight), ancestor, indptr),
+        (np.where(is_own, 1.0, ancestor_weight), ancestor, indptr),
         shape=(batch.n_claims, batch.n_claims),
     )
     for rows in slices(batch.offsets):

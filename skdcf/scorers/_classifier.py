@@ -131,7 +131,7 @@ class ClassifierScorer(PricedScorer):
                 f"the classes of {self.estimator} must be 0 or -1 (false claims) and 1 (true "
                 f"claims), got {classes}"
             )
-        can_learn = X.shape[1] and len(target) and target.min() != target.max()
+        can_learn = X.shape[1] and 0 < target.sum() < len(target)
         if self.requires_fit and can_learn:
             if self.estimator is None:
                 self.estimator_ = _fit_logistic(X, target)
@@ -161,12 +161,12 @@ class ClassifierScorer(PricedScorer):
             The log odds of each claim.
         """
         X = self._informative(batch)
-        trees: Any = self.estimator_
-        if hasattr(trees, "get_booster") and len(X):
+        model: Any = self.estimator_
+        if hasattr(model, "get_booster") and len(X):
             # The probabilities of xgboost are too coarse near 1.
-            return -trees.predict(X, output_margin=True).astype(np.float64)
+            return -model.predict(X, output_margin=True).astype(np.float64)
         scores = self._decide(X)
-        if self.estimator_ is None or hasattr(self.estimator_, "decision_function"):
+        if model is None or hasattr(model, "decision_function"):
             return -scores
         return -logit(np.float64(scores))
 
@@ -185,7 +185,7 @@ class ClassifierScorer(PricedScorer):
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         n: Any = batch.n_features
-        probes = self._decide(np.vstack([np.zeros(n), np.eye(n)]))
+        probes = self._decide(np.eye(n + 1, n, k=-1))
         weights = probes[1:] - probes[0]
         weights[self._noise] = 0.0
         features: Any = batch.features

@@ -98,8 +98,7 @@ class LBFGS(Settings):
 
         def report(intermediate_result):
             steps.append(intermediate_result.x.copy())
-            value = float(intermediate_result.fun)
-            if callback(len(steps) - 2, steps[-1], value):
+            if callback(len(steps) - 2, steps[-1], float(intermediate_result.fun)):
                 raise StopIteration
 
         options = {"maxiter": self.max_iter, "gtol": self.tolerance, "ftol": 1e-10}

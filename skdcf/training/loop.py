@@ -279,8 +279,12 @@ def _minimise(fun, x, optimizer, loss_curve, retention, verbose):
     """
     best = [x]
     curve = []
-    total = getattr(optimizer, "max_iter", None)
-    bar = tqdm(desc="training", unit="iteration", total=total, disable=not verbose)
+    bar = tqdm(
+        desc="training",
+        unit="iteration",
+        total=getattr(optimizer, "max_iter", None),
+        disable=not verbose,
+    )
 
     def watch(iteration, x, value):
         """Record an iteration, and return whether to stop."""

@@ -222,13 +222,12 @@ class LabelledAnswers:
 
     @cached_property
     def _scored(self):
-        """The calibration answers that have a score: their groups, themselves, and their claims."""
+        """The calibration answers that have a score: their rows, themselves, and their claims."""
         offsets = self.batch.offsets
         n_false = segment_sum(self.labels != 1, offsets)[: len(self.groups)]
         answers = np.flatnonzero(n_false > self.max_false)
-        claims = ranges(offsets[:-1][answers], self.batch.sizes[answers])
-        names = [self.groups[i] for i in answers]
-        return names, self.batch[answers], claims
+        claims = ranges(offsets[answers], self.batch.sizes[answers])
+        return answers, self.batch[answers], claims
 
     @cached_property
     def _start(self):
@@ -281,8 +280,8 @@ class LabelledAnswers:
         known, new = np.split(rows, [len(self.labels)])
         used = known[self._is_added]
         is_false = self._is_false
-        names, scored, claims = self._scored
-        members = [name == group for name in names]
+        answers, scored, claims = self._scored
+        members = [self.groups[i] == group for i in answers]
         n = self.groups.count(group)
         fits = self._start[None]
         a = []
@@ -337,12 +336,14 @@ class FullCalibration(Calibration):
     """
 
     def __init__(self, guarantee, groups, n_labelled):
-        place = np.array([groups[: i + 1].count(g) for i, g in enumerate(groups)])
-        scores = np.nextafter(place / [groups.count(g) + 1 for g in groups], 2)
+        levels = [
+            groups[: i + 1].count(g) / (groups.count(g) + 1)
+            for i, g in enumerate(groups)
+        ]
+        scores = np.nextafter(levels, 2)
         # The calibration answers cannot be filtered, so none of them counts as shown.
         hidden = np.full(len(groups), np.inf)
-        names = None if guarantee.by is None else groups
-        super().__init__(guarantee, Jumps.of_scores(scores), hidden, hidden, names)
+        super().__init__(guarantee, Jumps.of_scores(scores), hidden, hidden, groups)
         self.scores = np.sort(scores)
         self.n_labelled = n_labelled
 
@@ -465,10 +466,10 @@ def calibrate(cf, X, y, groups):
     _remember_training(cf, cf._record.calibrated)
     problems, origin = cf._read_calibration(X, y, groups)
     _check_answers(problems.columns, problems.labels)
-    _calibrate(cf, problems, origin, cf._labelled)
+    _calibrate(cf, problems, origin)
 
 
-def _calibrate(cf, problems, origin, older=None):
+def _calibrate(cf, problems, origin):
     """Choose the calibration answers, and keep all labelled answers for the fits.
 
     One answer to each question calibrates, and as few as reach the rank at the level of the
@@ -488,6 +489,7 @@ def _calibrate(cf, problems, origin, older=None):
     )
     labels = problems.labels
     answer = hashes.answer
+    older = cf._labelled
     if older is not None:
         batch = GraphBatch.from_graphs([*batch, *older.batch])
         labels = np.append(labels, older.labels)

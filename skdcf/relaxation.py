@@ -422,8 +422,8 @@ class GridRelaxation(Relaxation):
         does not report the sharpness for MATH or the margin for either table, so the values of
         the validation settings are used.
         """
-        source = files("skdcf.training").joinpath("paper.json").read_text("utf-8")
-        tables = json.loads(source)
+        source = files("skdcf.training").joinpath("paper.json")
+        tables = json.loads(source.read_text("utf-8"))
         if dataset not in tables:
             raise ValueError(f"dataset must be one of {list(tables)}, got {dataset!r}")
         rows = {row.pop("alpha"): row for row in tables[dataset]}

@@ -74,7 +74,7 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     first = np.flatnonzero(starts_run(m[order]) | starts_run(problem_of))
     problem = problem_of[first]
     start = offsets[problem]
-    count = np.append(first[1:], len(order)) - first
+    count = np.diff(first, append=len(order))
     before = np.cumsum(units[order]) - units[order]
     before = before[first] - before[start]
     # Within a block, the claims are sorted by hazard, so the sums do not depend on their order.

@@ -10,7 +10,6 @@ import numpy as np
 from autograd.extend import defvjp_argnums, primitive
 from autograd.tracer import getval
 
-from ..graphs.ragged import segment_ids
 from . import hard
 
 
@@ -54,11 +53,9 @@ segment_sum = with_vjp(lambda g, ans, v, offsets: spread(g, offsets))(hard.segme
 
 def _pull_min(g, ans, values, offsets):
     """Divide the gradient of each segment equally among the values that are its minimum."""
-    hits = np.flatnonzero(values == np.repeat(ans, np.diff(offsets)))
-    segment = segment_ids(offsets)[hits]
-    gradient = np.zeros(len(values))
-    gradient[hits] = g[segment] / np.bincount(segment)[segment]
-    return gradient
+    is_minimum = values == spread(ans, offsets)
+    n_equal = np.maximum(hard.segment_sum(is_minimum, offsets), 1)
+    return np.where(is_minimum, spread(g / n_equal, offsets), 0.0)
 
 
 segment_min = with_vjp(_pull_min)(hard.segment_min)

@@ -142,7 +142,7 @@ class ClassifierScorer(PricedScorer):
         self.weight_below_errors_ = weight_below_errors(labels, batch)
         self._weights = None
         if self.estimator is None and self.estimator_ is not None:
-            scaler, regression = (step for _, step in self.estimator_.steps)
+            scaler, regression = self.estimator_.named_steps.values()
             self._weights = regression.coef_[0] / scaler.scale_
             self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
         return self

@@ -204,8 +204,7 @@ class Adam(Settings):
         finite : bool
             Whether the value and the gradient were finite in all epochs.
         """
-        mean = np.zeros_like(x)
-        square = np.zeros_like(x)
+        mean = square = np.zeros_like(x)
         last = x
         for iteration in range(self.max_iter):
             value, gradient = fun(x)

@@ -129,9 +129,9 @@ def fit_each(rows, is_false, new, start):
     inverse = np.empty((n, new.shape[1], new.shape[1]))
     chance = _chance(new @ start)
     current = np.linalg.inv(_hessian(rows, _chance(rows @ start)))
-    for j, (row, p) in enumerate(zip(new, chance, strict=True)):
+    for j, (row, weight) in enumerate(zip(new, chance * (1 - chance), strict=True)):
         turned = current @ row
-        share = p * (1 - p) / (1 + p * (1 - p) * (row @ turned))
+        share = weight / (1 + weight * (row @ turned))
         inverse[j] = current = current - share * np.multiply.outer(turned, turned)
     weights = np.tile(start, (n, 1))
     fixed = rows.T @ is_false
@@ -235,8 +235,9 @@ class LabelledAnswers:
         rows = self._standardised(self.batch.features)[self._is_added]
         start = np.zeros(rows.shape[1])
         start[-1] = smoothed_log_odds(self._is_false == 1)
-        has_both = len({*self._is_false}) > 1
-        return newton(rows, self._is_false, start) if has_both else start
+        if len({*self._is_false}) < 2:
+            return start
+        return newton(rows, self._is_false, start)
 
     def _standardised(self, features):
         """Return standardised columns, of which constant ones are 0, and a column of ones."""

@@ -28,7 +28,7 @@ import numpy as np
 from autograd.scipy.special import expit
 from autograd.tracer import getval
 
-from ._checks import check_alpha
+from ._checks import check_alpha, check_choice
 from ._parameters import Settings, at_least, positive, settings
 from .graphs import GraphBatch
 from .ops import soft, soft_grid
@@ -193,8 +193,8 @@ class PathPlan:
 
     Attributes
     ----------
-    labels : ndarray of float of shape (n_claims,)
-        Claim labels (1 true, 0 otherwise).
+    labels : ndarray of bool of shape (n_claims,)
+        Whether each claim is known to be true.
     offsets : ndarray of shape (n_problems + 1,)
         Offsets of the claims of each problem.
     false_claims : ndarray of int
@@ -270,7 +270,7 @@ class PathRelaxation(Relaxation):
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         false_claims = np.flatnonzero(decides)
         return PathPlan(
-            labels=(labels == 1).astype(np.float64),
+            labels=labels == 1,
             offsets=batch.offsets,
             false_claims=false_claims,
             false_offsets=np.searchsorted(false_claims, batch.offsets),
@@ -424,8 +424,7 @@ class GridRelaxation(Relaxation):
         """
         source = files("skdcf.training").joinpath("paper.json")
         tables = json.loads(source.read_text("utf-8"))
-        if dataset not in tables:
-            raise ValueError(f"dataset must be one of {list(tables)}, got {dataset!r}")
+        check_choice("dataset", dataset, tables)
         rows = {row.pop("alpha"): row for row in tables[dataset]}
         if alpha not in rows:
             raise ValueError(

@@ -58,21 +58,22 @@ def _count_children(batch):
     return np.bincount(batch.edges[:, 0], minlength=batch.n_claims)
 
 
-def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """Compute PageRank by power iteration, with the stopping rule of networkx."""
+def _rank_pages(batch):
+    """Compute PageRank by power iteration, with the settings and stopping rule of networkx."""
+    damping = 0.85
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
     rank = 1.0 / size
     running = np.ones(len(batch), bool)
-    for _ in range(max_iter):
+    for _ in range(100):
         flow = (rank / np.maximum(n_children, 1))[parent]
         new = np.bincount(child, flow, minlength=batch.n_claims)
         loose = np.bincount(home, rank * (n_children == 0), minlength=len(batch))
         new = damping * (new + loose[home] / size) + (1 - damping) / size
         change = np.bincount(home, abs(new - rank), minlength=len(batch))
         rank = np.where(running[home], new, rank)
-        running &= change >= batch.sizes * tol
+        running &= change >= batch.sizes * 1e-6
         if not running.any():
             break
     return rank

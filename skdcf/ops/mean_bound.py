@@ -38,9 +38,10 @@ def largest_mean(total, n, delta):
     def bentkus(mean):
         return np.e * bdtr(np.ceil(total), n, mean) - delta
 
-    bounds = []
+    bound = 1.0
     for excess in (hoeffding, bentkus):
         # The excess functions decrease from positive to negative values, and the first function
         # is infinite at 1.
-        bounds.append(brentq(excess, share, 1 - 1e-12) if excess(1 - 1e-12) < 0 else 1)
-    return float(min(bounds))
+        if excess(1 - 1e-12) < 0:
+            bound = min(bound, brentq(excess, share, 1 - 1e-12))
+    return bound

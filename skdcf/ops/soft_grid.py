@@ -44,8 +44,8 @@ class GridPlan:
 
     Attributes
     ----------
-    labels : ndarray of float of shape (n_claims,)
-        Claim labels (1 true, 0 otherwise).
+    labels : ndarray of bool of shape (n_claims,)
+        Whether each claim is known to be true.
     offsets, grid_offsets : ndarray of shape (n_problems + 1,)
         Offsets of the claims and of the thresholds of each problem.
     grid_order : ndarray of int of shape (n_thresholds,)
@@ -88,7 +88,7 @@ class GridPlan:
         cells = slices(cell_offsets[batch.offsets])
         blocks = zip(cells, _weights(batch, ancestor_weight), strict=True)
         return cls(
-            labels=(labels == 1).astype(np.float64),
+            labels=labels == 1,
             offsets=batch.offsets,
             grid_offsets=grid_offsets,
             grid_order=np.argsort(

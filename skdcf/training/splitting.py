@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import is_integer
 from ..graphs.ragged import offsets_of
 from ..ops.hard import Array, below_true_claims, segment_sum
 
@@ -22,7 +21,7 @@ def holdout_count(name, size, n):
     count: Any = size
     if isinstance(size, Real) and 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
-    if not is_integer(count) or count < 1:
+    if count < 1:
         raise ValueError(
             f"{name} must be a fraction in (0, 1) or a positive number of problems, got "
             f"{size!r}"
@@ -132,8 +131,8 @@ class Columns:
         own = cls(mean, scale, np.full(len(mean), clip))
         if not with_means or batch.sizes.max(initial=0) < 2:
             return own
-        whole = own._of_whole(features, batch.sizes)[batch.problem_of]
-        of_whole = _moments(whole)
+        whole = own._of_whole(features, batch.sizes)
+        of_whole = _moments(whole[batch.problem_of])
         # The ridge penalty of the logistic regression at which training starts weighs the columns
         # that describe the whole problem a third as much as the others.
         weight = 3**-0.5

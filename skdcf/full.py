@@ -29,7 +29,7 @@ import numpy as np
 from . import guards
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import ranges, slices
+from .graphs.ragged import ranges
 from .guarantees import Calibration, Jumps, NoFalseClaim
 from .online import on_prefixes, refuse_late_parents
 from .ops.ancestors import sum_ancestors
@@ -144,7 +144,7 @@ def fit_each(rows, is_false, new, start):
         if decrement.max() <= SETTLED:
             return weights
     # A fit that diverged has no decrement.
-    for j in np.flatnonzero(~(decrement <= SETTLED)):
+    for j in np.flatnonzero(~(decrement <= SETTLED)).tolist():
         used = np.vstack([rows, new[: j + 1]])
         targets = np.append(is_false, target[j, : j + 1])
         weights[j] = newton(used, targets, start)
@@ -266,14 +266,13 @@ class LabelledAnswers:
             The levels, which never decrease along the edges.
         """
         groups = groups or [None] * len(batch)
-        levels = np.ones(batch.n_claims)
-        for i, own in enumerate(slices(batch.offsets)):
-            if own.start < own.stop:
-                a = self._compare(batch[[i]], groups[i])
-                if not self.max_false:
-                    a = np.minimum(a, np.diag(a)[:, None])
-                levels[own] = np.triu(a).max(axis=0)
-        return path_risk(levels, batch)
+        levels = [np.ones(0)]
+        for i in np.flatnonzero(batch.sizes):
+            a = self._compare(batch[[i]], groups[i])
+            if not self.max_false:
+                a = np.minimum(a, np.diag(a)[:, None])
+            levels.append(np.triu(a).max(axis=0))
+        return path_risk(np.concatenate(levels), batch)
 
     def _compare(self, answer, group):
         """Return a[j, v] for all claims j and v of one answer."""
@@ -557,8 +556,7 @@ def path_risks(cf, problems):
     """
     batch = problems.columns
     _check_answers(batch)
-    ones = np.ones(batch.n_claims)
-    risks = cf._resolved_guarantee.path_risks(ones, problems.batch)
+    risks = cf._resolved_guarantee.path_risks(np.ones(batch.n_claims), problems.batch)
     batch = batch.replace_features(_columns(cf, problems))
     return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))
 

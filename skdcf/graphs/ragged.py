@@ -143,8 +143,7 @@ def sort_edges(edges, n_claims):
     key = edges[:, 1] * n_claims + edges[:, 0]
     if (key[1:] > key[:-1]).all():
         return edges
-    key = np.sort(key, kind="stable")
-    child, parent = np.divmod(key[starts_run(key)], n_claims)
+    child, parent = np.divmod(np.unique(key), n_claims)
     return np.stack([parent, child], axis=1)
 
 

@@ -138,17 +138,18 @@ def _walk(links):
 
     Each matrix in ``fronts`` has the number of shortest paths between the pairs of one distance.
     """
-    front = eye_array(links.shape[0], format="csr")
+    n = links.shape[0]
+    front = eye_array(n, format="csr")
     fronts = []
     seen = front
-    distance = np.zeros(links.shape[0])
+    distance = np.zeros(n)
     while front.nnz:
         distance += len(fronts) * front.astype(bool).sum(axis=0)
         fronts.append(front)
         front = front @ links
         front = front - front.multiply(seen.astype(bool))
         seen = seen + front
-    between = np.zeros(links.shape[0])
+    between = np.zeros(n)
     # The weight of each path is divided among the claims on it. The farthest pairs are processed
     # first (Brandes).
     share = fronts.pop().power(-1)

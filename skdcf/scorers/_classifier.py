@@ -131,20 +131,19 @@ class ClassifierScorer(PricedScorer):
                 f"the classes of {self.estimator} must be 0 or -1 (false claims) and 1 (true "
                 f"claims), got {classes}"
             )
+        self._weights = None
         can_learn = X.shape[1] and 0 < target.sum() < len(target)
         if self.requires_fit and can_learn:
             if self.estimator is None:
                 self.estimator_ = _fit_logistic(X, target)
+                scaler, regression = self.estimator_.named_steps.values()
+                self._weights = regression.coef_[0] / scaler.scale_
+                self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
             else:
                 self.estimator_ = clone(self.estimator).fit(X, target.astype(int))
         # The log odds that a claim is true if no classifier could be fitted.
         self._constant = smoothed_log_odds(target)
         self.weight_below_errors_ = weight_below_errors(labels, batch)
-        self._weights = None
-        if self.estimator is None and self.estimator_ is not None:
-            scaler, regression = self.estimator_.named_steps.values()
-            self._weights = regression.coef_[0] / scaler.scale_
-            self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
         return self
 
     def hazard(self, batch: GraphBatch) -> Floats:

@@ -382,5 +382,5 @@ class ConfTrScorer(PricedScorer):
         mean = self.columns_.mean
         # A constant column has infinite bounds, and its weight is 0.
         reach = self.columns_.bound * self.columns_.scale
-        values = np.clip(self.columns_.raw(batch), mean - reach, mean + reach)
-        return names, self.coef_, values
+        raw = self.columns_.raw(batch.features, batch.sizes)
+        return names, self.coef_, np.clip(raw, mean - reach, mean + reach)

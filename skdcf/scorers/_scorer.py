@@ -338,4 +338,4 @@ def column_of(feature, batch):
         raise ValueError(
             f"feature must be a column number less than {batch.n_features}, got {feature}"
         )
-    return int(feature)
+    return feature

@@ -101,7 +101,6 @@ class LBFGS(Settings):
             if callback(len(steps) - 2, steps[-1], float(intermediate_result.fun)):
                 raise StopIteration
 
-        options = {"maxiter": self.max_iter, "gtol": self.tolerance, "ftol": 1e-10}
         try:
             minimize(
                 checked,
@@ -109,7 +108,11 @@ class LBFGS(Settings):
                 jac=True,
                 method="L-BFGS-B",
                 callback=report,
-                options=options,
+                options={
+                    "maxiter": self.max_iter,
+                    "gtol": self.tolerance,
+                    "ftol": 1e-10,
+                },
             )
         except FloatingPointError:
             return steps[-1], False

@@ -253,8 +253,9 @@ def _start(init, model, unflatten, x, X, batch, labels):
     # The penalty can shrink all layers of a network to 0, but training cannot start from
     # weights of 0.
     for weaker in (1, 10, 100, 1000) if init != "random" else ():
-        C = weaker * strength
-        start = fit_logistic(model, X[judged], target, x=x, unflatten=unflatten, C=C)
+        start = fit_logistic(
+            model, X[judged], target, x=x, unflatten=unflatten, C=weaker * strength
+        )
         # Scores that vary less are treated as constant.
         if np.std(model(unflatten(start[:-1]), X)) > 1e-3:
             break
@@ -266,8 +267,8 @@ def _halved(fun, n, rng):
 
     def halved(flat):
         order = rng.permutation(n)
-        halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
-        return fun(flat, calibration=halves[0], prediction=halves[1])
+        first, second = np.split(order, [n // 2]) if n > 1 else (order, order)
+        return fun(flat, calibration=first, prediction=second)
 
     return halved
 
@@ -338,8 +339,7 @@ def fit_logistic(model, X, target, x, unflatten, C):
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     optimizer = LBFGS(max_iter=200)
     optimizer.tolerance = 1e-5
-    fun = value_and_grad(penalised)
-    best, _ = optimizer.minimize(fun, start, lambda *_: False)
+    best, _ = optimizer.minimize(value_and_grad(penalised), start, lambda *_: False)
     return np.append(best[:-1], -best[-1])
 
 

@@ -142,10 +142,6 @@ class Columns:
             np.append(own.bound, np.full(len(mean) + 1, clip * weight)),
         )
 
-    def raw(self, batch):
-        """Return the columns of each claim before standardisation and clipping."""
-        return self._raw(batch.features, batch.sizes)
-
     def __call__(self, batch):
         """Return the columns of each claim."""
         return np.concatenate([*self.blocks(batch)])
@@ -156,10 +152,11 @@ class Columns:
             sizes = batch.sizes[first : first + 500]
             start = batch.offsets[first]
             features = batch.features[start : start + sizes.sum()]
-            X = (self._raw(features, sizes) - self.mean) / self.scale
+            X = (self.raw(features, sizes) - self.mean) / self.scale
             yield np.clip(X, -self.bound, self.bound)
 
-    def _raw(self, features, sizes):
+    def raw(self, features, sizes):
+        """Return the columns before standardisation and clipping, for problems of given sizes."""
         if features.shape[1] == len(self.mean):
             return features
         whole = self._of_whole(features, sizes)

@@ -106,7 +106,7 @@ def test_columns_are_standardised_and_clipped():
 def test_columns_of_the_whole_problem_are_its_means_and_log_size():
     columns = Columns.fit(BATCH, with_means=True)
     n = BATCH.n_features
-    raw = columns.raw(BATCH)
+    raw = columns.raw(BATCH.features, BATCH.sizes)
     for rows, size in zip(BATCH.split(raw), BATCH.sizes, strict=True):
         np.testing.assert_allclose(
             rows[:, n:-1].T - rows[:, :n].mean(0)[:, None], 0, atol=1e-6

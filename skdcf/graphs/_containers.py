@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError
-from itertools import chain, compress
+from itertools import compress
 from textwrap import shorten
 from typing import Any, TypeAlias, overload
 
@@ -226,8 +226,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     "features must have shape (n_claims, n_features), with n_claims = "
                     f"{self.n_claims}, got {table.shape}"
                 )
-            if not np.isfinite(table).all():
-                row, column = np.argwhere(~np.isfinite(table))[0]
+            for row, column in np.argwhere(~np.isfinite(table)):
                 raise ValueError(
                     f"{self.locate(row)}, feature {column} must be finite, got "
                     f"{table[row, column]}. Impute or drop such values first"
@@ -258,10 +257,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
                 f"{known.dtype} of shape {known.shape}"
             )
-        wrong = np.flatnonzero(~known & (np.diff(self.edge_offsets) > 0))
-        if wrong.size:
+        for i in np.flatnonzero(~known & (np.diff(self.edge_offsets) > 0)):
             raise ValueError(
-                f"{self.name_of(wrong[0])}: edges must not be passed if edges_known is False "
+                f"{self.name_of(i)}: edges must not be passed if edges_known is False "
                 "for this problem"
             )
         self.edges_known = read_only(known)
@@ -280,17 +278,16 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             )
         pairs = pairs.astype(np.int64)
         outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
-        if outside.any():
+        for edge in pairs[outside].tolist():
             raise ValueError(
-                f"edge {tuple(pairs[outside][0].tolist())} is out of range for {self.n_claims} "
+                f"edge {tuple(edge)} is out of range for {self.n_claims} "
                 "claims. Positions start at 0"
             )
         home = self.problem_of[pairs]
-        crosses = home[:, 0] != home[:, 1]
-        if crosses.any():
+        for row in np.flatnonzero(home[:, 0] != home[:, 1]):
             raise ValueError(
-                f"edge {tuple(pairs[crosses][0].tolist())} must connect two claims of the same "
-                f"problem, but it connects the problems {home[crosses][0].tolist()}"
+                f"edge {tuple(pairs[row].tolist())} must connect two claims of the same "
+                f"problem, but it connects the problems {home[row].tolist()}"
             )
         pairs = np.ascontiguousarray(sort_edges(pairs, self.n_claims))
         # If all parents precede their children, there is no cycle.
@@ -338,7 +335,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     "ReasoningGraph.from_dict to convert a dictionary"
                 )
         # An answer without claims may have any columns.
-        filled = [g for g in graphs if g.n_claims] or graphs
+        filled = [g for g in graphs if g.n_claims] or graphs[:1]
         first = filled[0]
         kind = _kind_of(first)
         for i, graph in enumerate(graphs):
@@ -351,29 +348,23 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     f"{kind}]; others = [g for g in graphs if {test} != {kind}]"
                 )
         offsets = offsets_of([g.n_claims for g in graphs])
-        edge_offsets = offsets_of([len(g.edges) for g in graphs])
-        edges = np.concatenate([g.edges for g in graphs])
-        edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
-        features = first.features
-        if features is not None:
-            features = read_only(np.concatenate([g.features for g in filled]))
-        claims = None
+        edges = [g.edges + start for g, start in zip(graphs, offsets, strict=False)]
+        features = claims = None
+        if first.features is not None:
+            features = np.concatenate([g.features for g in filled])
         if first.claims is not None:
-            texts = chain.from_iterable(g.claims or () for g in filled)
-            claims = np.fromiter(texts, object, offsets[-1])
-        rows = {
-            name: check_column([getattr(g, single) for g in graphs], len(graphs), name)
-            for name, single in ROWS.items()
-        }
-        return cls._trusted(
-            features=features,
-            offsets=read_only(offsets),
-            edges=read_only(edges),
-            edge_offsets=read_only(edge_offsets),
-            edges_known=read_only(np.array([g.edges_known for g in graphs])),
+            claims = [text for g in filled for text in g.claims or ()]
+        return cls.from_arrays(
+            features,
+            offsets,
+            np.concatenate(edges),
+            edges_known=[g.edges_known for g in graphs],
             claims=claims,
             feature_names=first.feature_names,
-            **rows,
+            **{
+                name: [getattr(g, single) for g in graphs]
+                for name, single in ROWS.items()
+            },
         )
 
     def _copy(self, **changes):
@@ -669,8 +660,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             claims, places = np.divmod(np.flatnonzero(is_set), width)
             blocks.append((claims, first[claims] + start + places))
         claims, rows = map(np.concatenate, zip(*blocks, strict=True))
-        if len(blocks) > 1:
-            rows = rows[np.argsort(claims, kind="stable")]
+        rows = rows[np.argsort(claims, kind="stable")]
         return offsets_of(np.bincount(claims, minlength=self.n_claims)), rows
 
 
@@ -1035,7 +1025,7 @@ class ReasoningGraph:
             raise ValueError(
                 f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}"
             )
-        parents = [np.flatnonzero(row).tolist() for row in matrix]
+        parents = [np.flatnonzero(row) for row in matrix]
         return cls.from_parents(parents, features, **fields)
 
     @classmethod

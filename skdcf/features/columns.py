@@ -7,7 +7,7 @@ by one, as if each were the only step.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import takewhile
 from pickle import dumps
 from typing import Any
@@ -163,7 +163,7 @@ def apply_columns(fitted, batch: GraphBatch) -> GraphBatch:
     """
     steps = list_steps(fitted)
     our_steps = [*takewhile(_is_own, steps)]
-    if our_steps and (table := (batch.tables or {}).get(_digest(our_steps))):
+    if table := (batch.tables or {}).get(_digest(our_steps)):
         batch = batch.replace_features(*table)
         steps = steps[len(our_steps) :]
     for step in steps:
@@ -222,13 +222,6 @@ def _digest(steps):
         return None
 
 
-def _apply(step, batch):
-    if isinstance(step, GraphTransformer):
-        return step.transform(batch)
-    table, names = transformed(step, batch)
-    return batch.replace_features(table, names)
-
-
 @contextmanager
 def _naming_the_page(step):
     """Add an explanation to the error if a transformer fails on problems without columns."""
@@ -277,37 +270,22 @@ def table_of(step, batch: GraphBatch):
     if batch.feature_names and any(
         isinstance(p, ColumnTransformer) for p in (step, *params)
     ):
-        try:
+        with suppress(ModuleNotFoundError):
             from pandas import DataFrame
-        except ModuleNotFoundError:
-            return batch.features
-        return DataFrame(batch.features, columns=list(batch.feature_names))
+
+            return DataFrame(batch.features, columns=list(batch.feature_names))
     return batch.features
 
 
-def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the output table and column names of a fitted scikit-learn transformer.
+def _apply(step, batch):
+    """Return the problems with the columns that a fitted transformer returns for them.
 
-    Parameters
-    ----------
-    step : fitted transformer
-        A single transformer, not a Pipeline.
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    table : ndarray of shape (n_claims, n_columns)
-        The output columns, converted to floats.
-    names : list of str
-        The names that the transformer returns. If it returns no names, the input names are used,
-        or numbered names if the number of columns has changed.
-
-    Raises
-    ------
-    ValueError
-        If the transformer does not return one row per claim.
+    The columns of a scikit-learn transformer have the names that it returns. If it returns no
+    names, the input names are used, or numbered names if the number of columns has changed. A
+    ValueError is raised if the transformer does not return one row per claim.
     """
+    if isinstance(step, GraphTransformer):
+        return step.transform(batch)
     given = table_of(step, batch)
     with _naming_the_page(step) if given is batch else nullcontext():
         table = step.transform(given)
@@ -325,4 +303,4 @@ def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]
         # The step or one of its nested steps does not define column names.
         if n_columns != len(names):
             names = [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
-    return table.astype(np.float64, copy=False), [*map(str, names)]
+    return batch.replace_features(table.astype(np.float64, copy=False), names)

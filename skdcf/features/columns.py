@@ -197,8 +197,9 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
     batch_so_far = batch
     for step in our_steps:
         batch_so_far = step.fit(batch_so_far).transform(batch_so_far)
-    # All steps belong to this package and add columns.
-    assert batch_so_far.features is not None
+    # Optional columns may all be left out.
+    if batch_so_far.features is None:
+        return batch
     return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
 
 

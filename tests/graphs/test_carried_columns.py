@@ -1,10 +1,11 @@
 """A batch carries columns that were computed for its problems, and slices their rows."""
 
 import numpy as np
+import pytest
 
-from skdcf import GraphBatch, HardCF
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.evaluation import compare_filters
-from skdcf.features import GraphFeatures
+from skdcf.features import AgreementFeatures, GraphFeatures
 
 
 def test_a_comparison_computes_columns_once(monkeypatch):
@@ -22,3 +23,10 @@ def test_a_comparison_computes_columns_once(monkeypatch):
     cf = HardCF(0, features=GraphFeatures())
     compare_filters({"cf": cf}, batch, y, [0.4], cv=3, random_state=0)
     assert counted == [40]
+
+
+def test_a_transformer_may_add_no_columns():
+    graphs = [ReasoningGraph(None, (), claims=["1 + 1 = 2"]) for _ in range(40)]
+    cf = HardCF(features=AgreementFeatures(optional=True))
+    with pytest.raises(ValueError, match="features"):
+        cf.fit(graphs, [[1]] * 40)

@@ -185,7 +185,7 @@ def _compare_features(estimator, batch):
             f"names in {where}. Pass feature names both in fit and in X",
             GuaranteeWarning,
         )
-    elif names and names_in_fit is not None and list(names) != list(names_in_fit):
+    elif names and list(names) != list(names_in_fit):
         raise ValueError(
             "the feature names must be those seen during fit, in the same order, "
             f"{list(names_in_fit)}, got {list(names)}"
@@ -217,8 +217,7 @@ def confidence_of(scorer, batch):
             f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
             f"claim, got shape {confidence.shape}"
         )
-    if not np.isfinite(confidence).all():
-        row = np.argmin(np.isfinite(confidence))
+    for row in np.flatnonzero(~np.isfinite(confidence)):
         raise ValueError(
             f"the scorer must return finite confidences, got {confidence[row]} for "
             f"{batch.locate(row)}"

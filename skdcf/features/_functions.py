@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -59,14 +60,15 @@ class FunctionColumns(GraphTransformer):
 
     def __sklearn_clone__(self) -> Self:
         copy = type(self)(**self.get_params(deep=False))
-        copy._results = self._cache()
+        copy._results = self._results
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_results"}
 
-    def _cache(self):
-        return self.__dict__.setdefault("_results", {})
+    @cached_property
+    def _results(self):
+        return {}
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
@@ -77,7 +79,7 @@ class FunctionColumns(GraphTransformer):
         return tuple(self.names)
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        results = self._cache()
+        results = self._results
         rows = [np.empty((0, len(self.names)))]
         for i, graph in enumerate(batch):
             key = self.function, digest(graph.to_dict())
@@ -94,9 +96,7 @@ class FunctionColumns(GraphTransformer):
                 f"function(graph) must return an array of shape {shape} for {name}, with one row "
                 f"per claim and one column per name, got shape {columns.shape}"
             )
-        wrong = np.argwhere(~np.isfinite(columns))
-        if len(wrong):
-            v, j = wrong[0]
+        for v, j in np.argwhere(~np.isfinite(columns)):
             raise ValueError(
                 f"function(graph) must return finite numbers, got {columns[v, j]} for claim {v} of "
                 f"{name} in column {self.names[j]!r}"

@@ -260,15 +260,10 @@ class GivenColumns(GraphTransformer):
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        return _select(batch, self.columns)
-
-
-def _select(batch, names):
-    """Return existing columns by name."""
-    columns_given = {} if batch.features is None else batch.features.T
-    column_of = {"claim_index": batch.position}
-    column_of |= zip(batch.column_names, columns_given, strict=True)
-    return np.column_stack([column_of[name] for name in names])
+        columns_given = () if batch.features is None else batch.features.T
+        column_of: dict[str, Any] = {"claim_index": batch.position}
+        column_of |= zip(batch.column_names, columns_given, strict=True)
+        return np.column_stack([column_of[name] for name in self.columns])
 
 
 @settings
@@ -354,38 +349,35 @@ class GraphFeatures(GraphTransformer):
 # matches and therefore miss some questions. Only the pattern for word_problems matches everyday
 # nouns and may find too many questions.
 _LEXICON = {
-    name: re.compile(pattern)
-    for name, pattern in {
-        "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
-        r"\d+ = |\bslope",
-        "quadratic_equations": r"quadratic|discriminant|vieta|\b[a-z]\^\{?2\b|parabola",
-        "polynomial_algebra": r"polynomial|\bfactor|\bexpand|coefficient|degree of|"
-        r"\b[a-z]\^\{?[3-9]\b|remainder when",
-        "rational_expressions": r"rational|\\[dt]?frac\{[^{}]*[a-z]|partial fraction|"
-        r"denominator|asymptote",
-        "exponents_logarithms": r"\blog|\bln\b|exponent|\bpower of|\^\{?[a-z]\b|\d\^\{?\d",
-        "inequalities": r"inequalit|at least|at most|[<>≤≥]|\\[lg]eq?\b|\\[lg]t\b|"
-        r"maximum|minimum|greatest|smallest|largest|least",
-        "sequences_series": r"sequence|series|\bterms?\b|progression|consecutive|\\sum|"
-        r"arithmetic mean|fibonacci|recursi",
-        "functions": r"function|\b[fgh]\(|domain of|range of|inverse|composition",
-        "word_problems": r"how many|how much|how long|how far|how old|\bcosts?\b|\bprice|"
-        r"\bspend|\bsells?\b|\bsold\b|\bbuys?\b|\bbought\b|hours?\b|miles?\b|dollars?\b|"
-        r"\beach\b|percent",
-        "coordinate_geometry": r"coordinate|\bslope|\bmidpoint|\bpoints? \(|\\?overline|"
-        r"x-axis|y-axis|intercept|distance between|plane\b",
-        "abstract_algebra": r"\bgroup of order|\bring\b|\bfield\b|modul|\bmod\b|congruen|"
-        r"operation|\\star|\boplus|divisib|multiplicative inverse",
-        "complex_numbers": r"complex|imaginary|\b\d*i\b(?! (?:have|am|want|wish|will))|"
-        r"real part|conjugate|\\omega",
-        "domain_math": r"calculat|equation|solve|\bsum\b|how many|how much|\\frac|integer",
-        "domain_reasoning": r"^(?>.*?\bif\b).*\bthen\b|premise|conclu|logic|deduce|true or false|"
-        r"reason|step by step|what can be inferred",
-        "domain_science": r"physic|chemi|biolog|\bcells?\b|energy|molecul|atom|species|"
-        r"scien|gravity|temperature|electr|planet|disease|protein",
-        "domain_wk": r"\bwho\b|\bwhere\b|\bwhen\b|\bwhich (?:country|city|year|person)|"
-        r"histor|president|author|born|capital of|famous|world",
-    }.items()
+    "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
+    r"\d+ = |\bslope",
+    "quadratic_equations": r"quadratic|discriminant|vieta|\b[a-z]\^\{?2\b|parabola",
+    "polynomial_algebra": r"polynomial|\bfactor|\bexpand|coefficient|degree of|"
+    r"\b[a-z]\^\{?[3-9]\b|remainder when",
+    "rational_expressions": r"rational|\\[dt]?frac\{[^{}]*[a-z]|partial fraction|"
+    r"denominator|asymptote",
+    "exponents_logarithms": r"\blog|\bln\b|exponent|\bpower of|\^\{?[a-z]\b|\d\^\{?\d",
+    "inequalities": r"inequalit|at least|at most|[<>≤≥]|\\[lg]eq?\b|\\[lg]t\b|"
+    r"maximum|minimum|greatest|smallest|largest|least",
+    "sequences_series": r"sequence|series|\bterms?\b|progression|consecutive|\\sum|"
+    r"arithmetic mean|fibonacci|recursi",
+    "functions": r"function|\b[fgh]\(|domain of|range of|inverse|composition",
+    "word_problems": r"how many|how much|how long|how far|how old|\bcosts?\b|\bprice|"
+    r"\bspend|\bsells?\b|\bsold\b|\bbuys?\b|\bbought\b|hours?\b|miles?\b|dollars?\b|"
+    r"\beach\b|percent",
+    "coordinate_geometry": r"coordinate|\bslope|\bmidpoint|\bpoints? \(|\\?overline|"
+    r"x-axis|y-axis|intercept|distance between|plane\b",
+    "abstract_algebra": r"\bgroup of order|\bring\b|\bfield\b|modul|\bmod\b|congruen|"
+    r"operation|\\star|\boplus|divisib|multiplicative inverse",
+    "complex_numbers": r"complex|imaginary|\b\d*i\b(?! (?:have|am|want|wish|will))|"
+    r"real part|conjugate|\\omega",
+    "domain_math": r"calculat|equation|solve|\bsum\b|how many|how much|\\frac|integer",
+    "domain_reasoning": r"^(?>.*?\bif\b).*\bthen\b|premise|conclu|logic|deduce|true or false|"
+    r"reason|step by step|what can be inferred",
+    "domain_science": r"physic|chemi|biolog|\bcells?\b|energy|molecul|atom|species|"
+    r"scien|gravity|temperature|electr|planet|disease|protein",
+    "domain_wk": r"\bwho\b|\bwhere\b|\bwhen\b|\bwhich (?:country|city|year|person)|"
+    r"histor|president|author|born|capital of|famous|world",
 }
 
 
@@ -461,8 +453,8 @@ class DomainIndicators(GraphTransformer):
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()
         if set(names) <= set(batch.column_names):
-            return _select(batch, names)
+            return GivenColumns(names).own_columns(batch)
         # maximum number of characters to search in a question
         texts = [clean(graph.problem)[:20_000] for graph in batch]
-        flags = [[bool(_LEXICON[n].search(text)) for n in names] for text in texts]
+        flags = [[bool(re.search(_LEXICON[n], text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]

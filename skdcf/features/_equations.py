@@ -116,8 +116,6 @@ def check_equalities(clauses):
     right = []
     wrong = []
     for left, follow, rounded, sides in islice(_read_equalities(clauses), 200):
-        if left is _UNREADABLE or follow is _UNREADABLE:
-            continue
         holds = judge_equality(left, follow, rounded)
         if holds:
             right.append((left, follow))

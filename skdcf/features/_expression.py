@@ -32,7 +32,7 @@ def evaluate(items):
         value = _calculate(items)
     except (ArithmeticError, ValueError, IndexError, KeyError):
         return None
-    return value if value is not None and abs(value) < 1e300 else None
+    return value if abs(value) < 1e300 else None
 
 
 def _calculate(items):
@@ -43,7 +43,7 @@ def _calculate(items):
     for item in items:
         if isinstance(item, float):
             if complete:
-                return None
+                raise ValueError
             values.append(item)
             complete = True
         elif complete:
@@ -51,9 +51,9 @@ def _calculate(items):
         elif item in ("(", "r", "-", "m"):
             waiting.append({"-": "~", "m": "~"}.get(item, item))
         else:
-            return None
+            raise ValueError
     if not complete:
-        return None
+        raise ValueError
     while waiting:
         _apply(waiting.pop(), values)
     (value,) = values
@@ -131,7 +131,7 @@ def judge_equality(left, right, rounded=False):
     b = evaluate(right)
     if a is None or b is None:
         return None
-    if _agree(a, b) or _agree_as_list(left, right):
+    if _agree_as_list(left, right):
         return True
     return _explain_gap(a, b, left=left, right=right, rounded=rounded)
 
@@ -169,7 +169,7 @@ def _explain_gap(a, b, left, right, rounded):
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):
             return True if value != int(value) or rounded else None
-        percent = items[-1:] == ["%"] and len(items) > 1 and is_bare(items[:-1])
+        percent = items[-1:] == ["%"] and is_bare(items[:-1])
         if percent and gap < _find_last_place(items[-2]) / 100 * (1 - 1e-6):
             return True
     if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
@@ -188,7 +188,7 @@ def _is_percent_of_something(items):
 
 
 def _is_decimal(item):
-    return isinstance(item, float) and 0 < _find_last_place(item) < 0.05
+    return isinstance(item, float) and _find_last_place(item) < 0.05
 
 
 def _find_last_place(value):

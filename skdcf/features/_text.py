@@ -39,7 +39,6 @@ FLAGS = {
     ),
 }
 _SPELLED = {w: n for w, n in cleaning.NUMBER_WORDS.items() if n not in cleaning.IGNORED}
-_SPECIAL = _SPELLED.keys() | set().union(*FLAGS.values())
 LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -56,9 +55,8 @@ class ClaimText:
         self.n_equal = text.count("=")
         self._clauses = split_clauses(text)
         self.right, self.wrong = check_equalities(self._clauses)
-        special = self.words & _SPECIAL
-        numbers += find_quantities(special)
-        self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
+        numbers += find_quantities(self.words)
+        self.flags = [not self.words.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(numbers)
 
     @cached_property
@@ -161,8 +159,6 @@ def compare_claim(claim, question, above, earlier):
 
 def _judge_numbers(claim, premises):
     """Return the numbers supported by premises or valid equalities, and the refuted results."""
-    if not claim.right and not claim.wrong:
-        return premises, ()
     supported = set().union(premises, cleaning.IGNORED)
     for sides in claim.right:
         left, right = [[x for x in side if type(x) is float] for side in sides]
@@ -170,8 +166,6 @@ def _judge_numbers(claim, premises):
             supported.update(right)
         elif supported.issuperset(right):
             supported.update(left)
-    if not claim.wrong:
-        return supported, ()
     refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
     return supported - refuted, refuted
 

@@ -142,7 +142,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
             )
         new_names = self.get_feature_names_out()
         kept = [names.index(name) for name in new_names[: -shape[1]]]
-        if kept and batch.features is not None:
+        if batch.features is not None:
             columns = np.hstack([batch.features[:, kept], columns])
         return batch.replace_features(columns, new_names)
 

@@ -160,7 +160,7 @@ def _compare_features(estimator, batch):
     """Return the problems, or raise ValueError unless they have the features seen in `fit`."""
     names = batch.feature_names
     n_features = estimator.n_features_in_
-    names_in_fit = getattr(estimator, "feature_names_in_", None)
+    names_in_fit: Any = getattr(estimator, "feature_names_in_", None)
     if not batch.n_claims and batch.features is None and n_features:
         # A chunk of a file may contain only answers without claims, which have no features.
         return batch.replace_features(np.zeros((0, n_features)), names_in_fit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from math import log, log1p
 from typing import ClassVar
@@ -256,9 +256,7 @@ class AgreementFeatures(OptionalColumns):
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         conclude = self.answer or find_answer
         # maximum number of cached texts (answers to the same question share their alternatives)
-        read = lru_cache(1024)(
-            lambda text, has_options: _Reading(text, conclude, has_options)
-        )
+        read = lru_cache(1024)(partial(_Reading, conclude))
         rows = []
         for graph in batch:
             known = read_question(graph.problem).known
@@ -292,7 +290,7 @@ def _conclude(text, answer, has_options):
 class _Reading:
     """Final answer, numbers, results and sentences of an alternative answer."""
 
-    def __init__(self, text, conclude, has_options):
+    def __init__(self, conclude, text, has_options):
         self.answer = _conclude(text, conclude, has_options)
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
@@ -334,15 +332,11 @@ def _share(values, sets):
 
 def _overlap(words, others):
     """Compute the word overlap with the closest sentence, averaged over the alternatives."""
-    total = 0.0
-    for other in others:
-        best = 0.0
-        for sentence in other.sentences:
-            n_shared = len(words & sentence)
-            if n_shared:
-                best = max(best, n_shared / (len(words) + len(sentence) - n_shared))
-        total += best
-    return total / len(others)
+    closest = [
+        max(len(words & s) / max(len(words | s), 1) for s in other.sentences)
+        for other in others
+    ]
+    return sum(closest) / len(others)
 
 
 def _find_lowest(batch, table):
@@ -402,16 +396,14 @@ class OptionFeatures(OptionalColumns):
         return batch.problems is not None and any(map(_read_options, batch.problems))
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        rows = []
-        for graph in batch:
+        table = np.zeros((batch.n_claims, len(self.columns)))
+        for graph, rows in zip(batch, batch.split(table), strict=True):
             options = _read_options(graph.problem)
             claims = graph.claims or ()
             chosen = _find_letter("\n".join(claims)) if options else None
             if chosen in options:
-                rows += _compare_answer(claims, options, chosen)
-            else:
-                rows += [(0,) * len(self.columns)] * len(claims)
-        return np.array(rows, dtype=float).reshape(-1, len(self.columns))
+                rows[:] = _compare_answer(claims, options, chosen)
+        return table
 
 
 def _read_options(question):
@@ -433,6 +425,8 @@ def _find_letter(text):
 
 def _compare_answer(claims, options, chosen):
     words = [_list_words(text) for text in claims]
+    last = _list_shares(options, frozenset().union(*words[-2:]))
+    agrees = last.pop(chosen) - max(last.values())
     rows = []
     ruled_out = set()
     for text, claim_words in zip(claims, words, strict=True):
@@ -443,11 +437,9 @@ def _compare_answer(claims, options, chosen):
             ruled_out.add(best_option)
         mine = shares.pop(chosen)
         named = _find_letter(text) == chosen
-        rows.append((named, mine, max(shares.values()), len(ruled_out) / len(options)))
-    ending = frozenset().union(*words[-2:])
-    last = _list_shares(options, ending)
-    agrees = last.pop(chosen) - max(last.values())
-    return [(*row, agrees) for row in rows]
+        rival = max(shares.values())
+        rows.append((named, mine, rival, len(ruled_out) / len(options), agrees))
+    return rows
 
 
 def _list_shares(options, words):

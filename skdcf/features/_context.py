@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -112,11 +111,8 @@ class ContextFeatures(OptionalColumns):
 
     def _check(self, batch):
         super()._check(batch)
-        contexts: Iterable[Any] = ()
-        if self.used_ and batch.context is not None:
-            contexts = batch.context
-        for i, texts in enumerate(contexts):
-            sizes = list(map(len, texts))
+        for i in range(len(batch) if self.used_ else 0):
+            sizes = list(map(len, batch.context[i]))
             if sum(sizes) > _LONGEST:
                 raise ValueError(
                     f"the context of {batch.name_of(i)} must have at most {_LONGEST:,} "
@@ -130,7 +126,6 @@ class ContextFeatures(OptionalColumns):
         assert batch.context is not None
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
-        bounds = list(pairwise(batch.offsets.tolist()))
         # Long passages are cached only during a single call.
         read = lru_cache(4)(_Passage)
         # Process answers with the same passages consecutively, so the passages stay in the cache.
@@ -140,15 +135,13 @@ class ContextFeatures(OptionalColumns):
                 _read_short(text) if len(text) <= 10_000 else read(text)
                 for text in batch.context[i]
             ]
-            for v in range(*bounds[i]):
+            for v in range(*batch.offsets[i : i + 2]):
                 table[v] = _compare(batch.claims[v], passages)
         return table
 
 
 class _Passage:
     """Index of the words, sentences and numbers in a passage."""
-
-    __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
     def __init__(self, text):
         text = unify(text).casefold()
@@ -165,10 +158,8 @@ class _Passage:
     def find_longest_run(self, words, triples):
         """Return the length of the longest run of words in the passage, or 0 if it is below 3."""
         longest = 0
-        if self.triples.isdisjoint(triples):
-            return longest
         in_passage = [triple in self.triples for triple in triples]
-        for is_there, places in groupby(range(len(in_passage)), in_passage.__getitem__):
+        for is_there, places in groupby(range(len(triples)), in_passage.__getitem__):
             if is_there:
                 triple_numbers = list(places)
                 run = words[triple_numbers[0] : triple_numbers[-1] + 3]
@@ -238,10 +229,7 @@ def _compare(text, passages):
 
 def _count_found(wanted, sets):
     """Return the number of items that are in at least one of the sets."""
-    missing = wanted
-    for triples in sets:
-        missing = [item for item in missing if item not in triples]
-    return len(wanted) - len(missing)
+    return sum(any(item in known for known in sets) for item in wanted)
 
 
 def _share_found(wanted, sets):

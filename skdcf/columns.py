@@ -77,10 +77,7 @@ class ReadProblems:
 
     def questions(self):
         """Return the question index of each problem."""
-        question = self.hashes.question
-        if (question < 0).all():
-            return np.arange(len(question))
-        return splitting.number_groups(question)
+        return splitting.number_groups(self.hashes.question)
 
 
 def read_problems(estimator, X, y=None, *, reset):

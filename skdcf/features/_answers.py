@@ -308,7 +308,7 @@ def _compare_answers(own, answers):
     rival = max((n for conclusion, n in counts.items() if conclusion != own), default=0)
     if own is not None:
         counts[own] += 1
-    shares = [n / counts.total() for n in counts.values() if n]
+    shares = [n / counts.total() for n in counts.values()]
     agreement = same / total if total and own is not None else 0.5
     entropy = -sum(share * log(share) for share in shares)
     return agreement, rival / max(total, 1), entropy, log1p(len(answers))

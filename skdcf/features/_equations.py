@@ -10,7 +10,8 @@ they improve the results on published data.
 
 import re
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
+from operator import eq
 
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
@@ -95,7 +96,7 @@ def find_results(clauses):
     right_hand_sides : frozenset of float
         The values of the first 200 right-hand sides that can be parsed.
     """
-    sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])
+    sides = (side for c in clauses for side in re.split("[=≈]", c)[1:])
     values = [evaluate(read_side(side)[0]) for side in islice(sides, 200)]
     return frozenset(round(value, 6) for value in values if value is not None)
 
@@ -129,9 +130,7 @@ def _read_equalities(clauses):
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
-        if rounded:
-            clause = clause.replace("≈", "=")
-        first, *between, end = clause.split("=", 200)
+        first, *between, end = re.split("[=≈]", clause, maxsplit=200)
         left = _UNREADABLE
         previous = first
         read = first
@@ -176,16 +175,13 @@ def _measure_shared_ending(one, other):
         return 0
     one = one.split()
     other = other.split()
-    n = 0
-    limit = min(len(one), len(other))
-    while n < limit and one[-1 - n] == other[-1 - n]:
-        n += 1
+    n = sum(takewhile(bool, map(eq, reversed(one), reversed(other))))
     if n < len(one) and one[-1 - n] in _OPERATORS:
         # In "6 + x = 2, x = 2 - 6", the shared x follows an operator and is not a name.
         return 0
-    unit = 0  # In "3 * 5 miles, distance = 15 miles", the unit precedes the name.
-    while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
-        unit += 1
+    # In "3 * 5 miles, distance = 15 miles", the unit precedes the name.
+    before = other[: len(other) - n]
+    unit = sum(takewhile(bool, map(str.isalpha, reversed(before))))
     # A word in a name must end with a letter. Up to three words of a unit may precede the name.
     # After a unit, a single word that both sides share is a name only if it is the whole left-hand
     # side.
@@ -255,7 +251,7 @@ def _append_prose(items, before, token, after):
         if spoken:
             items.append(spoken)
             return
-    if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
+    if before == "/" and glued and len(token) > 1:
         items.pop()  # The slash in "km/h" and "5/hour" belongs to a unit.
         return
     share = has_value and words[0] == "of"  # "30% of the total" is a proportion.

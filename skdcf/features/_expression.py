@@ -210,7 +210,7 @@ _PLAIN = (
     | dict.fromkeys((r"\ldots", r"\cdots", r"\dots"), "…")
     | {r"\div": "/", r"\approx": "≈", r"\%": "%", "{,}": ",", r"\!": ""}
 )
-_TYPOGRAPHIC = (
+_TYPOGRAPHIC = str.maketrans(
     dict.fromkeys("×·⋅∙", "*")  # noqa: RUF001
     | dict.fromkeys("÷∕", "/")  # noqa: RUF001
     | dict.fromkeys("−–", "-")  # noqa: RUF001
@@ -218,7 +218,6 @@ _TYPOGRAPHIC = (
     | dict.fromkeys("→⇒", ";")
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
-_replace_signs = re.compile(f"[{''.join(_TYPOGRAPHIC)}]").sub
 _replace_fractions = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}").sub
 _replace_roots = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()").sub
 # In 2\frac{1}{2}, the fraction may be added or multiplied.
@@ -250,7 +249,7 @@ def rewrite_plainly(text):
         The same text in plain notation.
     """
     if not text.isascii():
-        text = _replace_signs(lambda m: _TYPOGRAPHIC[m[0]], text)
+        text = text.translate(_TYPOGRAPHIC)
     if "\\" in text or "{" in text:
         text = _replace_commands(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         # maximum number of nested fractions

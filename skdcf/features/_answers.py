@@ -276,7 +276,10 @@ class AgreementFeatures(OptionalColumns):
                 for text in texts
             ]
         table = np.array(rows, dtype=float).reshape(-1, len(_AGREEMENT) - 1)
-        return np.column_stack([table, _find_lowest(batch, table)])
+        share, _, has_new_numbers = table[:, 4:7].T
+        agreement = np.where(has_new_numbers, share, np.inf)
+        lowest = pass_on(np.minimum, agreement, batch)
+        return np.column_stack([table, np.where(np.isinf(lowest), 0.5, lowest)])
 
 
 def _conclude(text, answer, has_options):
@@ -337,13 +340,6 @@ def _overlap(words, others):
         for other in others
     ]
     return sum(closest) / len(others)
-
-
-def _find_lowest(batch, table):
-    """Return the smallest agreement of new numbers over each claim and its ancestors."""
-    share, _, has = table[:, 4:7].T
-    lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
-    return np.where(np.isinf(lowest), 0.5, lowest)
 
 
 # Pattern for "A: text", "(b) text" and "C. text" at the beginning of a line.

@@ -213,8 +213,7 @@ def _compare(text, passages):
     in_pairs = _count_found(pairs, [p.pairs for p in passages])
     in_triples = _count_found(triples, [p.triples for p in passages])
     longest = max([p.find_longest_run(words, triples) for p in passages])
-    sentences_shared = (map(different.__and__, p.sentences) for p in passages)
-    best = max(map(len, chain.from_iterable(sentences_shared)))
+    best = max(len(different & s) for p in passages for s in p.sentences)
     in_words = [p.words for p in passages]
     return (
         _share_found(different, in_words),

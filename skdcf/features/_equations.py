@@ -180,12 +180,13 @@ def _measure_shared_ending(one, other):
         # In "6 + x = 2, x = 2 - 6", the shared x follows an operator and is not a name.
         return 0
     # In "3 * 5 miles, distance = 15 miles", the unit precedes the name.
-    before = other[: len(other) - n]
+    end = len(other) - n
+    before = other[:end]
     unit = sum(takewhile(bool, map(str.isalpha, reversed(before))))
     # A word in a name must end with a letter. Up to three words of a unit may precede the name.
     # After a unit, a single word that both sides share is a name only if it is the whole left-hand
     # side.
-    words = other[len(other) - n :]
+    words = other[end:]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
     return len(" ".join(words)) if named else 0

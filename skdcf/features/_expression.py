@@ -125,15 +125,21 @@ def judge_equality(left, right, rounded=False):
         parsed, if neither side is a calculation (as in a definition or a unit conversion), or
         if the difference may be due to rounding.
     """
-    if is_bare(left) and is_bare(right):
-        return None
-    a = evaluate(left)
-    b = evaluate(right)
-    if a is None or b is None:
+    values = _evaluate_both(left, right)
+    if values is None:
         return None
     if _agree_as_list(left, right):
         return True
-    return _explain_gap(a, b, left=left, right=right, rounded=rounded)
+    a, b = values
+    return _explain_gap(a, b, left, right, rounded)
+
+
+def _evaluate_both(left, right):
+    """Return the values of two sides, or None if neither is a calculation or one has no value."""
+    values = evaluate(left), evaluate(right)
+    if None in values or (is_bare(left) and is_bare(right)):
+        return None
+    return values
 
 
 def is_bare(items):
@@ -155,10 +161,8 @@ def _agree_as_list(left, right):
     m = right.index("m") if "m" in right[1:] else len(right)
     for tail in (left, left[n:]):
         for head in (right, right[:m]):
-            a = evaluate(tail)
-            b = evaluate(head)
-            bare = is_bare(tail) and is_bare(head)
-            if not bare and a is not None and b is not None and _agree(a, b):
+            values = _evaluate_both(tail, head)
+            if values is not None and _agree(*values):
                 return True
     return False
 
@@ -248,8 +252,7 @@ def rewrite_plainly(text):
     plain_text : str
         The same text in plain notation.
     """
-    if not text.isascii():
-        text = text.translate(_TYPOGRAPHIC)
+    text = text.translate(_TYPOGRAPHIC)
     if "\\" in text or "{" in text:
         text = _replace_commands(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         # maximum number of nested fractions

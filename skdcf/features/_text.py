@@ -159,7 +159,7 @@ def compare_claim(claim, question, above, earlier):
 
 def _judge_numbers(claim, premises):
     """Return the numbers supported by premises or valid equalities, and the refuted results."""
-    supported = set().union(premises, cleaning.IGNORED)
+    supported = {*premises, *cleaning.IGNORED}
     for sides in claim.right:
         left, right = [[x for x in side if type(x) is float] for side in sides]
         if supported.issuperset(left):

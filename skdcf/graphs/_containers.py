@@ -185,7 +185,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"must not be empty, got {offsets.dtype} of shape {offsets.shape}"
             )
         bounds = offsets.astype(np.int64)
-        if bounds[0] != 0 or (bounds[1:] < bounds[:-1]).any():
+        if bounds[0] != 0 or (np.diff(bounds) < 0).any():
             raise ValueError("offsets must start at 0 and must never decrease")
         batch = cls._trusted(offsets=read_only(bounds))
         batch._set_rows(
@@ -936,16 +936,16 @@ class ReasoningGraph:
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"data must be a dict, got {type(data).__name__}")
-        fields = {"features": None, "claims": None} | dict(data)
+        fields = dict(data)
         width = fields.pop("n_features", 0)
         if unknown := set(fields) - {*_FIELDS}:
             raise ValueError(
                 f"the keys {sorted(map(str, unknown))} are unknown. Use only {list(_FIELDS)}, or "
                 "convert node-link data with networkx.node_link_graph and from_networkx"
             )
-        if fields["features"] is None and fields["claims"] is None:
+        if fields.get("features") is None and fields.get("claims") is None:
             fields["claims"] = ()
-        if fields["features"] == []:
+        if fields.get("features") == []:
             fields["features"] = np.empty((0, width))
         return cls(**fields)
 

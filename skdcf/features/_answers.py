@@ -19,10 +19,10 @@ import numpy as np
 from .._parameters import settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import pass_on
-from ._cleaning import clean, clean_words, find_numbers, list_names
+from ._cleaning import clean, clean_words, list_names
 from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
 from ._expression import NEVER, evaluate, rewrite_plainly
-from ._text import LONG_WORD, find_quantities, read_claim, read_question
+from ._text import LONG_WORD, find_all_numbers, read_claim, read_question
 from ._transformers import OptionalColumns
 
 # Pattern for the markers after whose last occurrence the final answer begins.
@@ -297,7 +297,7 @@ class _Reading:
         self.answer = _conclude(text, conclude, has_options)
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
-        self.numbers = frozenset(find_numbers(text) + find_quantities(words))
+        self.numbers = find_all_numbers(text, words)
         # Later sentences are ignored.
         pieces = _split_sentences(text, maxsplit=200)[:200]
         self.sentences = {frozenset(LONG_WORD.findall(piece)) for piece in pieces}

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
-from ._cleaning import find_numbers, list_names, unify
-from ._text import find_quantities
+from ._cleaning import list_names, unify
+from ._text import find_all_numbers
 from ._transformers import OptionalColumns
 
 # maximum number of characters in a context, which takes a few seconds and 200 MB to process
@@ -152,7 +152,7 @@ class _Passage:
         self.words = frozenset(words)
         self.pairs = frozenset(pairwise(words))
         self.triples = frozenset(_list_triples(words))
-        self.numbers = _find_numbers(text, self.words)
+        self.numbers = find_all_numbers(text, self.words)
         self.text = f" {' '.join(words)} "
 
     def find_longest_run(self, words, triples):
@@ -193,10 +193,6 @@ def _list_triples(words):
     return list(zip(words, words[1:], words[2:], strict=False))
 
 
-def _find_numbers(text, words):
-    return frozenset(find_numbers(text) + find_quantities(words))
-
-
 def _compare(text, passages):
     """Compute one claim's columns."""
     text = unify(text)
@@ -209,7 +205,7 @@ def _compare(text, passages):
     different = frozenset(words)
     pairs = list(pairwise(words))
     triples = _list_triples(words)
-    numbers = _find_numbers(text.casefold(), different)
+    numbers = find_all_numbers(text.casefold(), different)
     in_pairs = _count_found(pairs, [p.pairs for p in passages])
     in_triples = _count_found(triples, [p.triples for p in passages])
     longest = max([p.find_longest_run(words, triples) for p in passages])

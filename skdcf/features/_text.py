@@ -75,6 +75,11 @@ def find_quantities(words):
     return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
 
 
+def find_all_numbers(text, words):
+    """Return the numbers of a clean text and those that its words spell out, without repetitions."""
+    return frozenset(cleaning.find_numbers(text) + find_quantities(words))
+
+
 def read_claim(text):
     """Return the facts extracted from a text, with a cache for short texts."""
     return _read_short(text) if len(text) <= 1000 else ClaimText(text)

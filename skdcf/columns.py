@@ -80,7 +80,7 @@ class ReadProblems:
         return splitting.number_groups(self.hashes.question)
 
 
-def read_problems(estimator, X, y=None, *, reset):
+def read_problems(estimator, X, y, *, reset):
     """Read problems, with the edges that the filter uses, and their labels.
 
     If ``reset`` is True, the classes of a table, the number of features and the feature names are

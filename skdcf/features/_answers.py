@@ -96,7 +96,7 @@ def find_answer(text):
     return _find_sentences(rest)[0].strip() or None
 
 
-def normalise_answer(answer, has_options=False):
+def normalise_answer(answer, has_options):
     """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters

@@ -108,7 +108,7 @@ _BINARY = {
 }
 
 
-def judge_equality(left, right, rounded=False):
+def judge_equality(left, right, rounded):
     """Return whether the two sides of an equality agree.
 
     Parameters

@@ -76,7 +76,7 @@ def find_quantities(words):
 
 
 def find_all_numbers(text, words):
-    """Return the numbers of a clean text and those that its words spell out, without repetitions."""
+    """Return the numbers of a clean text and those that its words spell out."""
     return frozenset(cleaning.find_numbers(text) + find_quantities(words))
 
 

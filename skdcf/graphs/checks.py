@@ -53,7 +53,7 @@ def check_table(features):
     try:
         table = np.asarray(features, order="C")
         if table.dtype == object:
-            table = np.array([*map(_as_float, table.flat)], float).reshape(table.shape)
+            table = np.vectorize(_as_float, otypes=[float])(table)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"features must be a table of numbers: {printable(error)}"

@@ -88,8 +88,8 @@ def find_answer(text):
     mark = marks[-1]
     rest = text[mark.end() : mark.end() + 200].lstrip(" :=")
     if mark[0][-1] == "{":
-        depths = list(accumulate((sign == "{") - (sign == "}") for sign in rest))
-        end = depths.index(-1) if -1 in depths else len(rest)
+        depths = accumulate((sign == "{") - (sign == "}") for sign in rest)
+        end = [*depths, -1].index(-1)  # The closing bracket may be missing.
         return rest[:end].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]

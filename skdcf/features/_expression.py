@@ -176,7 +176,8 @@ def _explain_gap(a, b, left, right, rounded):
         percent = items[-1:] == ["%"] and is_bare(items[:-1])
         if percent and gap < _find_last_place(items[-2]) / 100 * (1 - 1e-6):
             return True
-    if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
+    places = [_find_last_place(x) for x in left + right if isinstance(x, float)]
+    if gap <= 0.005 * max(abs(a), abs(b)) and min(places) < 0.05:
         return None
     if "%" in left or "%" in right:
         of_what = any(map(_is_percent_of_something, (left, right)))
@@ -189,10 +190,6 @@ def _is_percent_of_something(items):
     """Return whether a percentage is added to a number, as in 50 + 10%, which may mean 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
     return 0 < items.count("%") < n_numbers and not {"+", "-", "m"}.isdisjoint(items)
-
-
-def _is_decimal(item):
-    return isinstance(item, float) and _find_last_place(item) < 0.05
 
 
 def _find_last_place(value):

@@ -572,12 +572,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         n_edges = np.searchsorted(self.edges[:, 1], first + sizes) - first_edge
         edges = self.edges[ranges(first_edge, n_edges)]
         edges += np.repeat(offsets[:-1] - first, n_edges)[:, None]
-        fields = {name: optional_rows(getattr(self, name), rows) for name in ROWS}
         features = self.features
-        tables = {
-            key: (read_only(table[claims]), names)
-            for key, (table, names) in (self.tables or {}).items()
-        }
         return self._trusted(
             features=None if features is None else read_only(features[claims]),
             claims=optional_rows(self.claims, claims),
@@ -586,8 +581,11 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             edge_offsets=read_only(offsets_of(n_edges)),
             edges_known=read_only(self.edges_known[rows]),
             feature_names=self.feature_names,
-            tables=tables,
-            **fields,
+            tables={
+                key: (read_only(table[claims]), names)
+                for key, (table, names) in (self.tables or {}).items()
+            },
+            **{name: optional_rows(getattr(self, name), rows) for name in ROWS},
         )
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:

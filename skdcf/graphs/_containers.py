@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError
-from itertools import compress
+from itertools import chain, compress
 from textwrap import shorten
 from typing import Any, TypeAlias, overload
 
@@ -348,23 +348,30 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     f"{kind}]; others = [g for g in graphs if {test} != {kind}]"
                 )
         offsets = offsets_of([g.n_claims for g in graphs])
-        edges = [g.edges + start for g, start in zip(graphs, offsets, strict=False)]
-        features = claims = None
-        if first.features is not None:
-            features = np.concatenate([g.features for g in filled])
+        edge_offsets = offsets_of([len(g.edges) for g in graphs])
+        edges = np.concatenate([g.edges for g in graphs])
+        edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
+        features = first.features
+        if features is not None:
+            features = read_only(np.concatenate([g.features for g in filled]))
+        claims = None
         if first.claims is not None:
-            claims = [text for g in filled for text in g.claims or ()]
-        return cls.from_arrays(
-            features,
-            offsets,
-            np.concatenate(edges),
-            edges_known=[g.edges_known for g in graphs],
+            texts = chain.from_iterable(g.claims or () for g in filled)
+            claims = np.fromiter(texts, object, offsets[-1])
+        rows = {
+            name: check_column([getattr(g, single) for g in graphs], len(graphs), name)
+            for name, single in ROWS.items()
+        }
+        # The graphs have checked their fields.
+        return cls._trusted(
+            features=features,
+            offsets=read_only(offsets),
+            edges=read_only(edges),
+            edge_offsets=read_only(edge_offsets),
+            edges_known=read_only(np.array([g.edges_known for g in graphs])),
             claims=claims,
             feature_names=first.feature_names,
-            **{
-                name: [getattr(g, single) for g in graphs]
-                for name, single in ROWS.items()
-            },
+            **rows,
         )
 
     def _copy(self, **changes):
@@ -658,7 +665,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             claims, places = np.divmod(np.flatnonzero(is_set), width)
             blocks.append((claims, first[claims] + start + places))
         claims, rows = map(np.concatenate, zip(*blocks, strict=True))
-        rows = rows[np.argsort(claims, kind="stable")]
+        if len(blocks) > 1:
+            rows = rows[np.argsort(claims, kind="stable")]
         return offsets_of(np.bincount(claims, minlength=self.n_claims)), rows
 
 

@@ -125,7 +125,7 @@ class ConformalFilter(Settings):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "scorer_" in state:
-            guards.refuse_incomplete(self._record)
+            guards.refuse_incomplete(self._record, self.n_features_in_)
 
     def __sklearn_clone__(self) -> Self:
         cloned = clone_parameters(self)

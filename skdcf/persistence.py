@@ -24,7 +24,7 @@ from ._version import __version__
 FilePath: TypeAlias = str | os.PathLike[str]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
-FORMAT = 6
+FORMAT = 7
 
 #: Types of other packages that a file may contain, besides those that skops trusts.
 TRUSTED = {
@@ -142,10 +142,10 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
                 raise ValueError("its members overlap or are compressed")
             about = json.loads(archive.read("skdcf.json"))
             schema = json.dumps(json.loads(archive.read("schema.json")))
-        if about["format"] != FORMAT:
+        if about.get("format") != FORMAT:
             raise ValueError(
-                f"the format must be {FORMAT}, got {about['format']}. The file was written by "
-                f"skdcf {about['skdcf']}. Load it with that version, or fit the filter again"
+                f"the format must be {FORMAT}, got {about.get('format')} from skdcf "
+                f"{about.get('skdcf')}, so fit the filter again or load it with that version"
             )
         names = {*io.get_untrusted_types(data=content)}
         # A functools.partial object can claim the name of any trusted function.

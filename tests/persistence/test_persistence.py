@@ -25,6 +25,7 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.guarantees import NoFalseClaim
+from skdcf.monitoring import CoverageMonitor
 from skdcf.persistence import FORMAT
 from skdcf.scorers import MLPModel, Scorer
 from skdcf.scorers.resolve import FunctionScorer
@@ -32,6 +33,7 @@ from skdcf.training import LBFGS, SoftTraining
 
 pytest.importorskip("skops")
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+IS_INNER = np.append(GRAPHS.position[1:] > 0, False)
 GRAPHS = GRAPHS.replace(metadata=[{"kind": i % 2} for i in range(120)])
 
 FILTERS = {
@@ -153,29 +155,49 @@ def test_every_changed_byte_is_noticed_or_harmless(saved):
     assert noticed > 30
 
 
-def test_stored_names_belong_to_the_format(saved):
-    """Raise FORMAT if a stored class or attribute is renamed, and update the hash."""
+def test_stored_names_belong_to_the_format(tmp_path):
+    """Raise FORMAT if a stored class, attribute or key is renamed, and update the hash."""
     names = set()
 
     def visit(node):
-        content = node.get("content")
-        if node.get("__module__", "").startswith("skdcf") and isinstance(content, dict):
-            attributes = content.get("content", ())
-            names.add((node["__module__"], node["__class__"], *sorted(attributes)))
-        return node
+        for child in node.values() if isinstance(node, dict) else node:
+            if isinstance(child, (dict, list)):
+                visit(child)
+        if isinstance(node, dict) and node.get("__class__") == "dict":
+            names.add(tuple(sorted(node["content"])))
+        if isinstance(node, dict) and node.get("__module__", "").startswith("skdcf"):
+            names.add((node["__module__"], node["__class__"]))
 
-    json.loads(parts_of(saved)["schema.json"], object_hook=visit)
+    each = {name: fitted(name) for name in ("hard", "per group")}
+    each["linear"] = CoherentConformalFilter("linear", random_state=0).fit(
+        GRAPHS, LABELS
+    )
+    chains = GRAPHS.replace_edges([(i, i + 1) for i in np.flatnonzero(IS_INNER)])
+    each["all"] = CoherentConformalFilter(calibration_size="all").fit(chains, LABELS)
+    each["monitor"] = CoverageMonitor().fit(each["hard"])
+    for name, cf in each.items():
+        path = skdcf.save(cf, tmp_path / name)
+        visit(json.loads(parts_of(path)["schema.json"]))
     digest = hashlib.sha256(repr(sorted(names)).encode()).hexdigest()
-    assert (FORMAT, digest[:8]) == (6, "aa952c7d")
+    assert (FORMAT, digest[:8]) == (7, "e7632a6d")
 
 
-@pytest.mark.parametrize("name", ["_record", "precision", "alternatives"])
+@pytest.mark.parametrize(
+    "name", ["_record", "precision", "alternatives", "share with edges"]
+)
 def test_a_file_without_what_new_problems_are_compared_with_is_refused(name, saved):
     parts = parts_of(saved)
     schema = parts["schema.json"].decode().replace(f'"{name}"', '"other"')
     write_parts(saved, parts | {"schema.json": schema})
     with pytest.raises(ValueError, match=f"cannot be loaded.*'{name}'"):
         skdcf.load(saved)
+
+
+def test_a_file_without_the_precision_of_a_column_is_refused(saved):
+    cf = fitted("hard")
+    del cf._record.origin["precision"]["half in column frequency-score"]
+    with pytest.raises(ValueError, match="'precision' must have"):
+        skdcf.save(cf, saved)
 
 
 def test_compressed_members_are_refused(saved):

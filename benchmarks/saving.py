@@ -31,9 +31,9 @@ def options(description):
 
 def wanted(name, chosen):
     """Whether an experiment is asked for."""
-    return not chosen.only or any(
-        name.startswith(start.removeprefix("paper-")) for start in chosen.only
-    )
+    return not chosen.only or name in [
+        only.removeprefix("paper-") for only in chosen.only
+    ]
 
 
 def halves(n_splits, groups):

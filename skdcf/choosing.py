@@ -236,7 +236,8 @@ def release(
     # If only some answers may pass, the batch contains only the passing answers.
     group_of = calibration.passing_group(risks)
     thresholds = np.full(len(batch), -np.inf)
-    for i, steps in enumerate(calibration.steps):
+    for i, (name, steps) in enumerate(calibration.by_group().items()):
+        of_group = "" if name is None else f" of the group {name!r}"
         members = np.flatnonzero(group_of == i)
         rank = shown_rank(steps.position, risks.lowest[members], alpha)
         needed = guarantee.problems_needed(alpha / 5)
@@ -244,10 +245,10 @@ def release(
             thresholds[members] = steps.position[rank - 1]
         elif len(members) and steps.n < needed:
             warn(
-                f"none of the {len(members)} answers are shown at alpha = {alpha:g}. The filter "
-                f"was calibrated on {steps.n} answers, but at least {needed} are needed to show "
-                f"a fifth of a batch. Fit or calibrate the filter with alpha = {alpha / 5:g}, "
-                f"and pass alpha = {alpha:g} here",
+                f"none of the {len(members)} answers{of_group} are shown at alpha = {alpha:g}. "
+                f"The filter was calibrated on {steps.n} answers, but at least {needed} are "
+                f"needed to show a fifth of a batch. Fit or calibrate the filter with alpha = "
+                f"{alpha / 5:g}, and pass alpha = {alpha:g} here",
                 CalibrationWarning,
             )
     return problems.shaped(risks.path_risk < thresholds[batch.problem_of])

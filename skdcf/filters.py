@@ -217,8 +217,9 @@ class ConformalFilter(Settings):
             if learns and not len(training):
                 raise ValueError(
                     f"calibration_size={self.calibration_size!r} leaves no answer for training, "
-                    "because the answers that were not held out equal held-out answers. Hold out "
-                    "fewer answers"
+                    "because the answers that were not held out equal held-out answers. Pass "
+                    "groups= with equal values for copies, or groups=False if each answer has its "
+                    "own question"
                 )
             origin = self._guard_split(problems, held)
 

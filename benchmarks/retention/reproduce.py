@@ -637,8 +637,7 @@ def main(chosen):
     if chosen.only:
         gathered(run)  # finds the names of the parts, but computes nothing
         for name in chosen.only:
-            start = name.removeprefix("paper-")
-            if not any(part.startswith(start) for part in run.seconds):
+            if name.removeprefix("paper-") not in run.seconds:
                 raise SystemExit(
                     f"--only must be in {sorted(run.seconds)}, got {name!r}"
                 )

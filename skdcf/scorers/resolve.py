@@ -154,7 +154,7 @@ def _make(scorer, names):
         "scorer must be None, 'linear', a feature's name or column number, a Scorer, a "
         "differentiable model (with init(n_features, rng) and model(params, X)), a classifier "
         "with decision_function or predict_proba, or a function of a GraphBatch, got "
-        f"{scorer!r}. The page 'Add your own parts' shows how to write a Scorer"
+        f"{scorer!r}. The page 'Training and your own scorer' shows how to write a Scorer"
     )
 
 

@@ -78,10 +78,15 @@ def test_what_has_no_proof_is_refused(problems, settings, message):
         release(cf, graphs[400:], 0.1)
 
 
-def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [(None, r"answers are.*49"), ("kind", r"answers of the group [01].*49")],
+)
+def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems, by, message):
     graphs, y = problems
-    cf = HardCF(0, alpha=0.2).fit(graphs[:6], y[:6])
-    with pytest.warns(CalibrationWarning, match="49"):
+    graphs = graphs.replace(metadata=[{"kind": i % 2} for i in range(len(graphs))])
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=by)).fit(graphs[:12], y[:12])
+    with pytest.warns(CalibrationWarning, match=message):
         masks = release(cf, graphs[400:], 0.1)
     assert not any(mask.any() for mask in masks)
 

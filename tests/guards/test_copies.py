@@ -61,7 +61,9 @@ def test_the_most_frequent_copy_is_shown():
 
 def test_a_fit_that_can_only_train_on_copies_of_held_out_answers_is_refused():
     graphs, labels = answers(1)
-    with pytest.raises(ValueError, match="calibration_size=1 leaves no answer"):
+    with pytest.raises(
+        ValueError, match=r"calibration_size=1 leaves no answer.*groups="
+    ):
         HardCF(ClassifierScorer(), calibration_size=1).fit(
             graphs + reworded(graphs), labels * 2
         )
@@ -182,6 +184,13 @@ def test_which_columns_recognise_copies(columns, fine):
             HardCF(0).fit(X, y)
     else:
         HardCF(0).fit(X, y)
+
+
+def test_all_rows_decide_whether_columns_recognise_copies():
+    rng = np.random.default_rng(0)
+    coarse, fine = rng.normal(size=(10_000, 2)).round(1), rng.normal(size=(2000, 2))
+    for table in ([coarse, fine], [fine, coarse]):
+        assert are_fine(as_batch(np.concatenate(table)))
 
 
 def test_answers_with_one_text_or_no_claim_are_no_copies():

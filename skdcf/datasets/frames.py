@@ -77,7 +77,7 @@ def from_frame(
     """
     names = [claim, answer, *check_list("features", features)]
     names += [name for name in (label, question) if name is not None]
-    _check_columns(frame, names)
+    _check_columns(frame, names, features)
     cells = {name: frame[name].tolist() for name in names}
     if label is not None:
         cells[label] = [
@@ -114,8 +114,8 @@ def from_frame(
     return build_dataset(rows_of, record)
 
 
-def _check_columns(frame, names):
-    """Raise ValueError if the table is invalid or a named column does not exist exactly once."""
+def _check_columns(frame, names, features):
+    """Raise ValueError unless each named column exists exactly once and no feature is yes/no."""
     pd = import_extra("pandas", "frame")
     if not isinstance(frame, pd.DataFrame):
         raise ValueError(
@@ -128,6 +128,14 @@ def _check_columns(frame, names):
             raise ValueError(
                 f"the table must have one column {name!r}, which is named once, but the columns "
                 f"{names} are named, and the table has the columns {there}"
+            )
+    for name in features:
+        cells = frame[name].tolist()
+        if cells and all(isinstance(cell, str | bool) for cell in cells):
+            yes = max(cells)
+            raise ValueError(
+                f"the feature {name!r} must contain numbers, got {yes!r}. Convert yes/no columns "
+                f"to numbers first, as in (frame[{name!r}] == {yes!r}).astype(int)"
             )
 
 

@@ -106,6 +106,13 @@ def test_a_bad_cell_is_named_by_place_and_value(name, values, place):
             from_frame(frame, features=["score"], **NAMES)
 
 
+@pytest.mark.parametrize("yes", ["yes", True])
+def test_a_yes_no_column_is_refused_with_the_remedy(yes):
+    frame = table(cited=[yes, yes, "no" if yes == "yes" else False, yes])
+    with pytest.raises(ValueError, match=re.escape(f"(frame['cited'] == {yes!r})")):
+        from_frame(frame, features=["cited"], **NAMES)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, 10**400])
 def test_a_feature_must_be_finite(value):
     score = pd.Series([1, 2, value, 3], dtype=object)

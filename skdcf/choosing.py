@@ -11,7 +11,7 @@ from . import full, guards
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
 from .graphs import GraphBatch, Problems
-from .graphs.ragged import starts_run
+from .graphs.ragged import number_groups, starts_run
 from .guarantees import NoFalseClaim
 from .identity import (
     Groups,
@@ -23,7 +23,6 @@ from .identity import (
 )
 from .ops.conformal import shown_rank
 from .parts import choose_one_each, number
-from .training.splitting import number_groups
 
 __all__ = ["choose", "passing_answers", "release"]
 

@@ -18,10 +18,9 @@ from ._checks import other_row, warn
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
-from .graphs.ragged import optional_rows, ranges
+from .graphs.ragged import number_groups, optional_rows, ranges
 from .labels import pack_labels, read_column
 from .scorers import Scorer
-from .training import splitting
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class ReadProblems:
 
     def questions(self):
         """Return the question index of each problem."""
-        return splitting.number_groups(self.hashes.question)
+        return number_groups(self.hashes.question)
 
 
 def read_problems(estimator, X, y, *, reset):

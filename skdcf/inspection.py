@@ -341,7 +341,7 @@ def permutation_importance(
     """
     check_count("n_repeats", n_repeats, 1)
     batch, labels = check(filter, X, y)
-    level = filter.calibration_.guarantee.level(alpha, filter.alpha)
+    level = filter._level_now(alpha)
     if filter.features_ is not None:
         filter, batch = filter._with_columns_given(batch)
     rng = check_random_state(random_state)

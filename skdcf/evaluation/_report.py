@@ -15,13 +15,12 @@ from .._checks import Seed, check_alphas, check_count
 from .._html import Table
 from ..filters import ConformalFilter
 from ..graphs import Problems
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import number_groups, offsets_of
 from ..guarantees import PathRisks
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..identity import Groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
-from ..training.splitting import number_groups
 from ..uses import seen
 from ._intervals import band_of_law, rate_interval
 

@@ -23,9 +23,10 @@ from .._parameters import settings, take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs
+from ..graphs.ragged import number_groups
 from ..identity import Groups, hashes_of, question_groups
 from ..labels import Labels
-from ..training.splitting import hold_out, number_groups
+from ..training.splitting import hold_out
 from ..uses import check
 
 

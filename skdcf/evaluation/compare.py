@@ -22,9 +22,9 @@ from .._html import Table
 from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
+from ..graphs.ragged import number_groups
 from ..identity import Groups, question_groups
 from ..labels import Labels
-from ..training.splitting import number_groups
 from ..uses import check, copy_at
 from ._report import (
     counts_of_filters,

@@ -43,6 +43,12 @@ def optional_rows(values, rows):
     return None if values is None else values[rows]
 
 
+def number_groups(groups):
+    """Return the group index of each problem, with groups numbered in order of appearance."""
+    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code]
+
+
 def starts_run(values):
     """Return a mask that is True at the start of each run of equal values."""
     starts = np.ones(len(values), bool)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import number_groups, offsets_of
 from ..ops.hard import Array, below_true_claims, segment_sum
 
 
@@ -58,12 +58,6 @@ def hold_out(n, count, groups, rng):
     n_groups = codes.max() + 1
     is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
-
-
-def number_groups(groups):
-    """Return the group index of each problem, with groups numbered in order of appearance."""
-    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[code]
 
 
 # If the variation of a column is below NOISE times the largest variation, the column is

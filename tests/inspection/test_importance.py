@@ -5,6 +5,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from skdcf import (
     CoherentConformalFilter,
@@ -101,6 +102,8 @@ def test_permutation_by_hand():
     assert max(abs(row["mean"]) for row in others) < first["mean"] / 2
     with pytest.raises(ValueError, match="n_repeats"):
         permutation_importance(cf, *test, n_repeats=0)
+    with pytest.raises(NotFittedError, match="calibration_size=0"):
+        permutation_importance(HardCF(0, calibration_size=0).fit(*test), *test)
 
 
 class Columns(GraphTransformer):

@@ -69,7 +69,7 @@ class CoherentConformalFilter(ConformalFilter):
         True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed for the split and the initial parameters. Training with a fixed seed is bit-for-bit
-        reproducible.
+        reproducible. As in scikit-learn, the same problems in another order are split differently.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. The results are identical for all values.
     verbose : int, default=0
@@ -243,7 +243,8 @@ class HardCF(ConformalFilter):
         Whether to compute the risk of each claim only from this claim and earlier claims. If
         True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter.
+        Seed for the split and the jitter. If problems are held out, the split depends on their
+        order. Otherwise, the filter is the same for every order.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -330,7 +331,8 @@ class IndependentFactuality(HardCF):
     guarantee : Guarantee, optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter.
+        Seed for the split and the jitter. If problems are held out, the split depends on their
+        order. Otherwise, the filter is the same for every order.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -389,7 +391,8 @@ class SingleFeatureCF(HardCF):
     online : bool, default=False
         Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter.
+        Seed for the split and the jitter. If problems are held out, the split depends on their
+        order. Otherwise, the filter is the same for every order.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -523,7 +526,8 @@ class XGBoostCF(HardCF):
     online : bool, default=False
         Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter.
+        Seed for the split and the jitter. If problems are held out, the split depends on their
+        order. Otherwise, the filter is the same for every order.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0

@@ -22,7 +22,7 @@ MOST_TOKENS = {
     "apps/labelling": 6810,
     "apps/llm": 9000,
     "apps/service": 2505,
-    "apps/text": 3415,
+    "apps/text": 3575,
     "datasets": 10570,
     "evaluation": 6070,
     "features": 13480,

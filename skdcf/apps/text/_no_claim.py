@@ -40,7 +40,24 @@ def name_of(patterns: tuple[re.Pattern[str], ...]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def makes_claim(sentence: str, patterns: tuple[re.Pattern[str], ...]) -> bool:
-    """Return whether no pattern matches the whole sentence."""
-    plain = " ".join(sentence.replace("\u2019", "'").split())
-    return not any(pattern.fullmatch(plain) for pattern in patterns)
+def makes_claim(
+    sentence: str, patterns: tuple[re.Pattern[str], ...], is_heading: bool = False
+) -> bool:
+    """Return whether no pattern matches the whole sentence, also without its Markdown marks.
+
+    Without its marks, a heading begins with ``"# "``.
+    """
+    plain = plain_text(sentence)
+    words = re.sub(r"^(?:#{1,6} )?[*_]*(?:\d{1,3}[.)] )?|[*_]", "", plain)
+    # A sign after a courtesy, as in "Hope this helps! :)". After a colon, it may be the answer.
+    body, _, sign = words.rpartition(" ")
+    if not (re.search(r"\w", sign) or body.endswith(":")):
+        words = body
+    if is_heading:
+        words = f"# {words}"
+    return not any(p.fullmatch(plain) or p.fullmatch(words) for p in patterns)
+
+
+def plain_text(sentence: str) -> str:
+    """Return a sentence in the form that patterns match: on one line, with plain apostrophes."""
+    return " ".join(sentence.replace("\u2019", "'").split())

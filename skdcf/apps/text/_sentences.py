@@ -18,7 +18,7 @@ from ...datasets.thoughts import without_thoughts
 _is_within = re.compile(
     r"""(?x)
     # numbers and initials that begin the next sentence, such as "Step 2." and "M."
-    (?:\A|:\s+) (?:\#{1,6}\s+)?
+    (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
     (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
       | (?:[A-Z]|[IVX]+)\. ) \s*\0
     # abbreviations that never end a sentence
@@ -129,8 +129,10 @@ def _sentences(text, language):
     # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
     # sentence.
     marks = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
+    # Signs at the end belong to the last sentence, as in "Hope this helps! :)".
+    n_signs = len(re.split(r"[^\W_]", text[::-1], maxsplit=1)[0])
     start = 0
-    for end in sorted(ends - {len(text)}):
+    for end in sorted(end for end in ends if end < len(text) - n_signs):
         if not text[end - 1].isspace():
             if match := marks.match(text, end):
                 end = match.end()

@@ -16,7 +16,7 @@ from ...datasets.thoughts import without_reasoning, without_thoughts
 from ...edges import chain_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
-from ._layout import LAYOUT
+from ._layout import LAYOUT, is_heading_line
 from ._no_claim import makes_claim, name_of, read_patterns
 from ._sentences import sentences_with_layout
 
@@ -133,7 +133,8 @@ class AnswerSplitter:
     no_claim : str, optional
         Path of a text file with patterns for sentences without a claim, one regular expression per
         line. Empty lines and lines that begin with ``"# "`` are ignored. A sentence makes no claim
-        if a pattern matches the whole sentence. The default is the built-in list
+        if a pattern matches the whole sentence, as written or without its Markdown marks. For a
+        heading above a claim, ``"# "`` replaces the marks. The default is the built-in list
         ``no_claim.txt``.
 
     Raises
@@ -221,10 +222,13 @@ class AnswerSplitter:
         patterns = read_patterns(self.no_claim)
         claims = []
         layout: list[Any] = sentences_with_layout(answer, self.language)
-        for i, sentence in enumerate(layout):
-            if i % 2 and makes_claim(sentence, patterns):
-                claims.append(sentence)
+        for i in range(len(layout) - 2, 0, -2):
+            # Without a claim below it, a line such as "**Location**" may be the answer.
+            is_heading = bool(claims) and is_heading_line(layout, i)
+            if makes_claim(layout[i], patterns, is_heading):
+                claims.append(layout[i])
                 layout[i] = None
+        claims.reverse()
         graph = graph.replace(
             claims=claims,
             edges={"none": [], "chain": chain_edges(claims)}[self.edges],

@@ -23,6 +23,12 @@ Please don't hesitate to ask if you have further questions. Feel free to ask!
 Feel free to reach out if you have any other questions or concerns.
 If you have any other questions, feel free to ask! If you'd like to know more, just ask!
 Is there anything else I can help you with today? Can I help you with anything else?
+Absolutely! No problem! Sure, I can help with that. Can help with that. Apologies for the confusion.
+Let me know if there's anything else I can help with. Is there anything else you'd like to know?
+**Hope this helps!** Hope these tips help! *I hope this clears things up.*
+Let me know if this helps. Would you like me to explain further? I wish you all the best!
+I hope this helps! \U0001f60a
+Hope this helps :)
 Would you like me to explain? Do you have any other questions? Does that make sense?
 Good luck! Have a great day! Take care! Enjoy! Happy coding! Let me explain. Let's dive in!
 Here is what I found:
@@ -41,11 +47,22 @@ Solution:
 Conclusion:
 Pros:
 **Cons:**
+## Pros
+**Symptoms**
+__Ingredients__
+__Pros:__
+*Cons:*
+### **Costs:**
+## 2. History
+**1. Overview:**
 """
 # Such a line may be the whole answer to the question.
 CLAIMS = """
 Sure, aspirin is safe.
 Yes.
+Can help.
+**Answer:** \u274c
+It is safe. \u274c
 Ask.
 Aspirin helps here:
 Here is what kills bacteria: heat.
@@ -83,7 +100,15 @@ def split(answer, **settings):
 
 
 def test_what_claims_nothing_is_on_the_list():
-    assert split(COURTESIES).claims == split(HEADINGS).claims == ()
+    assert split(COURTESIES).claims == ()
+    assert split(f"{HEADINGS}Aspirin helps.").claims == ("Aspirin helps.",)
+
+
+@pytest.mark.parametrize(
+    "answer", ["**Location**", "**Location**\nSure.", "It is **Location**\nYes."]
+)
+def test_a_marked_word_without_a_colon_is_a_heading_only_above_a_claim(answer):
+    assert "**Location**" in split(answer).claims[0]
 
 
 def test_what_may_be_false_is_a_claim():
@@ -91,7 +116,7 @@ def test_what_may_be_false_is_a_claim():
 
 
 ANSWER = (
-    "Sure. Here is what I found:\n## Side effects:\n"
+    "Sure. Here is what I found:\n"
     "Aspirin thins the blood. It upsets the stomach.\nI hope this helps!"
 )
 

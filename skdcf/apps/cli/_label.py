@@ -5,7 +5,6 @@ People judge whole answers, or check dropped claims if ``--review`` is set.
 
 import getpass
 import json
-import re
 import signal
 import threading
 import webbrowser
@@ -19,7 +18,7 @@ from ..._checks import counted
 from ..._files import write_text
 from ...datasets import jsonl
 from ...inspection import explain
-from .. import labelling
+from .. import labelling, text
 from ..labelling import exchange
 from ._files import check_folder, inform, read_problems, write_lines
 from ._filter import write_answers
@@ -126,8 +125,9 @@ def _serve(options, store, order, meaning):
     """Serve the page until Ctrl-C, even if all claims are judged, so verdicts can be changed."""
     by = options.annotator
     if not options.no_page and (order(store, by) or by in store.annotators()):
-        about = {"order": order, "meaning": meaning}
-        with labelling.LabelServer(store, by, options.port, **about) as server:
+        with labelling.LabelServer(
+            store, by, options.port, order=order, meaning=meaning
+        ) as server:
             inform(f"judging as {by}: {server.url}", "Press Ctrl-C to stop")
             if not options.no_browser:
                 webbrowser.open(server.url)
@@ -226,11 +226,12 @@ def _propose_patterns(store):
     words_of = defaultdict(list)
     for by in store.annotators():
         for i, v in store.in_order(by):
-            words_of[store.graphs[i].claims[v]].append(store.said(i, by)[v])
+            pattern = text.pattern_of(store.graphs[i].claims[v])
+            words_of[pattern].append(store.said(i, by)[v])
     patterns = [
-        re.escape(claim)
-        for claim, words in words_of.items()
-        if len(words) > 1 and {*words} == {"no claim"}
+        pattern
+        for pattern, words in words_of.items()
+        if words.count("no claim") == len(words) > 1
     ]
     if patterns:
         inform(

@@ -5,6 +5,7 @@ Sentences are split by sentencex, which the extra ``apps`` installs.
 
 from ._layout import LAYOUT as LAYOUT
 from ._layout import kept_text
+from ._no_claim import pattern_of as pattern_of
 from ._sentences import split_sentences
 from ._split import AnswerSplitter
 from ._split import describe_removed as describe_removed

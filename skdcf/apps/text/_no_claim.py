@@ -47,7 +47,7 @@ def makes_claim(
 
     Without its marks, a heading begins with ``"# "``.
     """
-    plain = plain_text(sentence)
+    plain = _on_one_line(sentence)
     words = re.sub(r"^(?:#{1,6} )?[*_]*(?:\d{1,3}[.)] )?|[*_]", "", plain)
     # A sign after a courtesy, as in "Hope this helps! :)". After a colon, it may be the answer.
     body, _, sign = words.rpartition(" ")
@@ -58,6 +58,10 @@ def makes_claim(
     return not any(p.fullmatch(plain) or p.fullmatch(words) for p in patterns)
 
 
-def plain_text(sentence: str) -> str:
-    """Return a sentence in the form that patterns match: on one line, with plain apostrophes."""
+def pattern_of(sentence: str) -> str:
+    """Return a pattern that matches only this sentence."""
+    return re.escape(_on_one_line(sentence))
+
+
+def _on_one_line(sentence):
     return " ".join(sentence.replace("\u2019", "'").split())

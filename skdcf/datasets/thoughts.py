@@ -5,18 +5,18 @@ from collections.abc import Mapping
 
 # Tags in backticks are part of the text.
 _TAG = re.compile(
-    r"(?i)(?<!`)(?:<(/?)(?:think|thinking|thoughts?|reasoning)>|\[(/?)think\]"
-    r"|\u25c1(/?)think\u25b7|<\|(?:begin|(end))_of_thought\|>"
-    r"|<\|channel\|>final(<\|message\|>))(?!`)"
+    r"(?i)(?<!`)(?:<(/?)(?:(?:seed:)?think|thinking|thoughts?|reasoning)>|\[(/?)think\]"
+    r"|\u25c1(/?)think\u25b7|<\|(?:begin|start|(end))_(?:of_thought|thinking)\|>"
+    r"|<\|channel\|>final(<\|message\|>)|<\|start_(response)\|>)(?!`)"
 )
 _BEGIN = re.compile(
-    r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
+    r"\s*(?:<s>|<bos>|<answer>|<response>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
     r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
 )
 # A text may go on after the end token with a message that the model made up.
 _END = re.compile(
     r"(?i)(?<!`)(?:<\|[a-z_]{0,20}(?:end|eos|eot|eom|return)[a-z_]{0,20}\|>|<end_of_turn>|<eos>"
-    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</answer>|</s>\s*\Z)(?!`)"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</(?:answer|response)>|</s>\s*\Z)(?!`)"
 )
 
 
@@ -50,5 +50,6 @@ def without_reasoning(parts):
     return [
         part
         for part in parts
-        if not isinstance(part, Mapping) or part.get("type") not in kinds
+        if not isinstance(part, Mapping)
+        or not (part.get("type") in kinds or part.get("thought") is True)
     ]

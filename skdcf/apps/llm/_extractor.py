@@ -16,11 +16,11 @@ from sklearn.base import TransformerMixin
 from ..._checks import warn
 from ..._parameters import Settings
 from ...datasets.records import plain, read_graph
-from ...datasets.thoughts import without_thoughts
 from ...edges import chain_edges
 from ...exceptions import ParameterWarning
 from ...features import SURPRISAL, surprisal
 from ...graphs import GraphBatch
+from ..text import clean_answer
 from ._model import CallError, ChatClient, as_client, run_all
 from ._replies import visible
 from ._steps import (
@@ -83,7 +83,8 @@ def _read_answer(i, item):
             f'under the key "answer", got {item!r:.100}'
         )
     record = {"claims": [], **item}
-    answer = without_thoughts(record.pop("answer"))
+    answer, removed = clean_answer(record, "answer")
+    del record["answer"]
     logprobs = record.pop("logprobs", None)
     try:
         if logprobs is not None:
@@ -92,6 +93,8 @@ def _read_answer(i, item):
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from error
     metadata = {**(graph.metadata or {}), "answer": answer}
+    if removed:
+        metadata["removed"] = removed
     return graph.replace(metadata=metadata), logprobs
 
 
@@ -174,6 +177,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``answer`` contains the text of the answer.
     * ``spans`` contains the words of the answer that state each claim.
     * ``flags`` contains descriptions of anomalies.
+    * ``removed`` states what was removed from the answer: thoughts and control tokens, or the last
+      sentence if a key such as ``finish_reason`` states that the answer was cut off.
 
     The provenance of a graph contains the result of `describe`, and the options that the endpoint
     does not accept (``left_out``). Filters compare the provenance with the values from

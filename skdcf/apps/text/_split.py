@@ -47,6 +47,18 @@ def read_answer(
     paths = {ours: theirs for theirs, ours in rename.items()}
     path = paths.pop("answer", "answer")
     path_of_logprobs = paths.pop("logprobs", "logprobs")
+    answer, removed = clean_answer(record, path)
+    logprobs = value_at(record, path_of_logprobs)
+    rest = {key: record[key] for key in record if key != path_of_logprobs}
+    known = {theirs: ours for ours, theirs in paths.items()}
+    graph = records.read_graph({"claims": []} | rest, known)
+    if removed:
+        graph = graph.replace(metadata={**(graph.metadata or {}), "removed": removed})
+    return answer, None if logprobs is MISSING else logprobs, graph
+
+
+def clean_answer(record: dict[str, Any], path: str) -> tuple[str, list[str]]:
+    """Return the answer at a path in a line, and what was removed from it."""
     value = value_at(record, path, "answer")
     text = _text_of(value)
     if text is None:
@@ -60,15 +72,7 @@ def read_answer(
         end = "".join(sentences_with_layout(answer)[-3:])
         answer = answer.removesuffix(end)
         removed.append("the last sentence, because of finish_reason,")
-    logprobs = value_at(record, path_of_logprobs)
-    rest = {key: record[key] for key in record if key != path_of_logprobs}
-    known = {theirs: ours for ours, theirs in paths.items()}
-    graph = records.read_graph({"claims": []} | rest, known)
-    if graph.alternatives is not None:
-        graph = graph.replace(alternatives=map(without_thoughts, graph.alternatives))
-    if removed:
-        graph = graph.replace(metadata={**(graph.metadata or {}), "removed": removed})
-    return answer, None if logprobs is MISSING else logprobs, graph
+    return answer, removed
 
 
 def _text_of(value):
@@ -97,17 +101,15 @@ def _describe_fault(record, path, value):
 def _is_cut_off(record, path):
     """Return whether an object that contains an answer states that the answer was cut off."""
     # Servers use different keys and values.
-    cut = {
-        ("finish_reason", "length"),
-        ("done_reason", "length"),
-        ("stop_reason", "max_tokens"),
-        ("finishReason", "MAX_TOKENS"),
-        ("status", "incomplete"),
-    }
+    keys = ["finish_reason", "done_reason", "stop_reason", "finishReason", "stopReason"]
+    ends = ("length", "max_tokens", "model_length")
     while path:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
         place = value_at(record, path)
-        if isinstance(place, dict) and any(place.get(key) == end for key, end in cut):
+        if isinstance(place, dict) and (
+            place.get("status") == "incomplete"
+            or any(str(place.get(key)).lower() in ends for key in keys)
+        ):
             return True
     return False
 

@@ -111,7 +111,10 @@ THOUGHTS = [
     f"{TOLD}<think>It may be red.",
     f"<think>Red?</think><answer>{TOLD}</answer><|END_OF_TURN_TOKEN|>",
     f"<|begin_of_thought|>Red?<|end_of_thought|>{TOLD}<|end_of_solution|>",
+    f"<|START_THINKING|>Red?<|END_THINKING|><|START_RESPONSE|>{TOLD}<|END_RESPONSE|>",
+    f"<think>Red?</think><response>{TOLD}</response>",
     [{"type": "reasoning", "text": "It may be red."}, {"type": "text", "text": TOLD}],
+    [{"text": "It may be red.", "thought": True}, {"text": TOLD}],
 ]
 
 
@@ -123,7 +126,7 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
     assert f"in {len(THOUGHTS)} answers" in capsys.readouterr().err
     plain = "The tag `<think>` begins, and `</think>` ends a thought, as <s>here</s> it does."
     assert split_sentences(plain) == [plain]
-    for text in THOUGHTS[:-1]:
+    for text in THOUGHTS[:-2]:
         assert split_sentences(text) == split_sentences(TOLD)
         assert from_messages(
             [{"task": 1, "messages": [{"role": "assistant", "content": text}]}]
@@ -135,6 +138,7 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
     [
         {"finish_reason": "length"},
         {"stop_reason": "max_tokens"},
+        {"stopReason": "MAX_TOKENS"},
         {"status": "incomplete"},
     ],
 )

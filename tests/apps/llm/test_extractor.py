@@ -82,6 +82,13 @@ def test_keys_of_an_answer_are_kept():
     assert batch[2].metadata["flags"] == ["claims equal to an earlier claim: 2"]
 
 
+def test_thoughts_and_a_cut_off_end_are_removed():
+    end = {"finish_reason": "length", "alternatives": ["<think>B?</think>A."]}
+    [graph] = of_functions().transform([{"answer": "<think>B?</think>One. Two. It"} | end])
+    assert (graph.claims, graph.alternatives) == (("One.", "Two."), ("A.",))
+    assert len(graph.metadata["removed"]) == 2
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -67,7 +67,7 @@ def parse_line(line):
     try:
         record = _decode(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"{error}. Save the file as UTF-8") from None
+        raise UnicodeError(f"{error}. Save the file as UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(
             f"each line must contain a complete JSON object in UTF-8, not in UTF-16: "
@@ -85,12 +85,12 @@ def parse_line(line):
 
 
 def refuse_surrogates(record):
-    """Raise ValueError if a value of an object contains half of a character."""
+    """Raise UnicodeError, a ValueError, if a value contains half of a character."""
     for key, value in record.items():
         try:
             json.dumps([key, value], ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError(
+            raise UnicodeError(
                 f"{key!r} contains an unpaired surrogate, probably because the text was cut off. "
                 "Remove this character"
             ) from None

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
+    problem: int
 
 
 class Judgement(_Strict):
     """A verdict on a claim. A word of None withdraws the previous verdict."""
 
-    problem: int
     claim: int
     word: str | None
 
@@ -29,7 +29,6 @@ class Judgement(_Strict):
 class Note(_Strict):
     """A note on a claim."""
 
-    problem: int
     claim: int
     text: Annotated[str, Field(max_length=10_000)]
 
@@ -37,7 +36,6 @@ class Note(_Strict):
 class Edges(_Strict):
     """The edges between the claims of a problem."""
 
-    problem: int
     edges: list[list[int]]
 
 
@@ -114,17 +112,20 @@ def make_app(server: LabelServer) -> FastAPI:
     @app.post("/save")
     async def save(sent: Judgement | Note | Edges, tab: str, at: int) -> dict[str, Any]:
         """Save a change, and return the claims to judge next."""
-        changes: dict[type, Any] = {
+        changes: Any = {
             Judgement: store.label,
             Note: store.note,
             Edges: store.correct_edges,
         }
-        fields = sent.model_dump()
-        changes[type(sent)](**fields, by=server.annotator)
-        return server.asked(tab, at, fields.get("problem"))
+        changes[type(sent)](**sent.model_dump(), by=server.annotator)
+        return server.asked(tab, at, sent.problem)
 
     return app
 
 
 async def _refuse(_, error):
-    return JSONResponse({"detail": str(error)}, 422)
+    status, detail = 422, str(error)
+    if isinstance(error, UnicodeError):
+        status = 400
+        detail = "a text must be UTF-8 without unpaired surrogates. Remove them"
+    return JSONResponse({"detail": detail}, status)

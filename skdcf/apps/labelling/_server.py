@@ -15,8 +15,7 @@ import time
 from typing import Any, Self
 
 from ..._checks import check_choice
-from ...datasets.paths import value_at
-from ...datasets.records import NAMES
+from ..text import LAYOUT, kept_text
 from ._orders import RandomOrder
 from ._store import LabelStore
 
@@ -226,7 +225,9 @@ class LabelServer:
         store = self.store
         by = self.annotator
         metadata = graph.metadata or {}
-        answer = value_at(metadata, metadata.get(NAMES, {}).get("answer", "answer"))
+        answer = metadata.get("answer")
+        if LAYOUT in metadata:
+            answer = kept_text(graph, [True] * graph.n_claims)
         return {
             "problem": graph.problem,
             "answer": answer if isinstance(answer, str) else None,

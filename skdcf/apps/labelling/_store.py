@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from ..._checks import check_choice
+from ...datasets.lines import refuse_surrogates
 from ...graphs import GraphBatch, ReasoningGraph
 from ...identity import problem_digest
 from ...labels import LabelList
@@ -123,11 +124,13 @@ class LabelStore:
             )
             self.version = number
 
-    def _save(self, kind, by, digest, claim, value):
+    def _save(self, kind, by, problem, claim, value):
+        self._check_place(problem, claim)
+        refuse_surrogates({"text": value})
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._journal.execute(
             f"INSERT INTO {self.purpose} VALUES (NULL, ?, ?, ?, ?, ?, ?)",
-            (kind, by, digest, claim, json.dumps(value), now),
+            (kind, by, self.digests[problem], claim, json.dumps(value), now),
         )
         self.follow()
 
@@ -152,8 +155,7 @@ class LabelStore:
         """
         if word is not None:
             check_choice("word", word, WORDS)
-        self._check_place(problem, claim)
-        self._save("label", by, self.digests[problem], claim, word)
+        self._save("label", by, problem, claim, word)
 
     def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
         """Save a note on a claim, replacing any earlier note by the annotator.
@@ -170,10 +172,9 @@ class LabelStore:
         Raises
         ------
         ValueError
-            If the claim does not exist.
+            If the claim does not exist, or if the text contains an unpaired surrogate.
         """
-        self._check_place(problem, claim)
-        self._save("note", by, self.digests[problem], claim, text)
+        self._save("note", by, problem, claim, text)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
         """Save the corrected edges of a problem whose edges are known.
@@ -208,7 +209,7 @@ class LabelStore:
                 "extract"
             )
         graph = graph.replace(edges=list(map(tuple, edges)))
-        self._save("edges", by, self.digests[problem], None, graph.edges.tolist())
+        self._save("edges", by, problem, None, graph.edges.tolist())
 
     def _check_place(self, problem, claim=None):
         n_problems = len(self.graphs)

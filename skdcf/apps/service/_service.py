@@ -240,7 +240,8 @@ def _refusal(request, token):
 
 
 async def _refuse(_, error):
-    return JSONResponse({"detail": _reason(error)}, 422)
+    status = 400 if isinstance(error, UnicodeError) else 422
+    return JSONResponse({"detail": _reason(error)}, status)
 
 
 def _reason(error: Exception) -> str:
@@ -261,10 +262,10 @@ def _read(filter, sent):
         for key, value in sent.items()
         if value is not None and key != "alpha"
     }
-    if "answer" not in record:
-        return GraphBatch.from_graphs([read_graph(record)])
-    splitter = AnswerSplitter.from_filter(filter)
-    return GraphBatch.from_graphs([splitter.split(record)])
+    read = read_graph
+    if "answer" in record:
+        read = AnswerSplitter.from_filter(filter).split
+    return GraphBatch.from_graphs([read(record)])
 
 
 async def _replies(store, head, lines, decide_next):

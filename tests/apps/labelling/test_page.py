@@ -16,6 +16,7 @@ from skdcf.apps.labelling import (
     RandomOrder,
     ReviewOrder,
 )
+from skdcf.apps.text import AnswerSplitter
 from skdcf.datasets import make_reasoning_graphs
 
 HOSTILE = [
@@ -314,6 +315,14 @@ def test_the_page_forbids_other_sources(server):
     assert status == 200 and json.loads(body)["version"] == 1
 
 
+def test_the_whole_answer_is_shown_without_thoughts(server):
+    pytest.importorskip("sentencex")
+    record = {"metadata": {"reply": "<think>B?</think>It is so."}}
+    graph = AnswerSplitter().split(record, {"metadata.reply": "answer"})
+    [shown] = server([graph]).problems("tab", 0)["problems"]
+    assert shown["answer"] == "It is so."
+
+
 def test_bad_requests_change_nothing(server):
     server = server()
     for data in (
@@ -332,4 +341,10 @@ def test_bad_requests_change_nothing(server):
     ):
         status, body, _ = request(server, SAVE, data)
         assert status == 422 and json.loads(body)["detail"]
+    status, body, _ = request(
+        server, SAVE, {"problem": 0, "claim": 0, "text": "\ud800"}
+    )
+    assert status == 400 and "surrogate" in json.loads(body)["detail"]
+    with pytest.raises(ValueError, match="'text' contains an unpaired surrogate"):
+        server.store.note(0, 0, "\ud800", by="ann")
     assert server.store.version == 0

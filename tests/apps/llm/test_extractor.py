@@ -84,7 +84,9 @@ def test_keys_of_an_answer_are_kept():
 
 def test_thoughts_and_a_cut_off_end_are_removed():
     end = {"finish_reason": "length", "alternatives": ["<think>B?</think>A."]}
-    [graph] = of_functions().transform([{"answer": "<think>B?</think>One. Two. It"} | end])
+    [graph] = of_functions().transform(
+        [{"answer": "<think>B?</think>One. Two. It"} | end]
+    )
     assert (graph.claims, graph.alternatives) == (("One.", "Two."), ("A.",))
     assert len(graph.metadata["removed"]) == 2
 

@@ -262,7 +262,7 @@ def test_only_the_first_answer_to_a_new_question_counts():
 
 BAD = {
     "half a body": (b'{"claims": ["a", ', 422, "JSON"),
-    "a surrogate": (b'{"claims": ["\\ud800"]}', 422, "surrogate"),
+    "a surrogate": (b'{"claims": ["\\ud800"]}', 400, "surrogate"),
     "not a number": (b'{"features": [[NaN]]}', 422, "NaN"),
     "the same key twice": (b'{"claims": ["a"], "claims": ["b"]}', 422, "'claims'"),
     "an unknown key": (b'{"claims": ["a"], "labesl": [1]}', 422, "'labesl'"),

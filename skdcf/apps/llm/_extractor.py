@@ -83,7 +83,7 @@ def _read_answer(i, item):
             f'under the key "answer", got {item!r:.100}'
         )
     record = {"claims": [], **item}
-    answer, removed = clean_answer(record, "answer")
+    answer, removed = clean_answer(record)
     del record["answer"]
     logprobs = record.pop("logprobs", None)
     try:
@@ -92,9 +92,7 @@ def _read_answer(i, item):
         graph = read_graph(plain(record))
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from error
-    metadata = {**(graph.metadata or {}), "answer": answer}
-    if removed:
-        metadata["removed"] = removed
+    metadata = {**(graph.metadata or {}), "answer": answer} | removed
     return graph.replace(metadata=metadata), logprobs
 
 

@@ -52,13 +52,14 @@ def read_answer(
     rest = {key: record[key] for key in record if key != path_of_logprobs}
     known = {theirs: ours for ours, theirs in paths.items()}
     graph = records.read_graph({"claims": []} | rest, known)
-    if removed:
-        graph = graph.replace(metadata={**(graph.metadata or {}), "removed": removed})
+    graph = graph.replace(metadata={**(graph.metadata or {}), **removed} or None)
     return answer, None if logprobs is MISSING else logprobs, graph
 
 
-def clean_answer(record: dict[str, Any], path: str) -> tuple[str, list[str]]:
-    """Return the answer at a path in a line, and what was removed from it."""
+def clean_answer(
+    record: dict[str, Any], path: str = "answer"
+) -> tuple[str, dict[str, list[str]]]:
+    """Return the answer at a path in a line, and metadata that state what was removed from it."""
     value = value_at(record, path, "answer")
     text = _text_of(value)
     if text is None:
@@ -72,7 +73,7 @@ def clean_answer(record: dict[str, Any], path: str) -> tuple[str, list[str]]:
         end = "".join(sentences_with_layout(answer)[-3:])
         answer = answer.removesuffix(end)
         removed.append("the last sentence, because of finish_reason,")
-    return answer, removed
+    return answer, {"removed": removed} if removed else {}
 
 
 def _text_of(value):

@@ -26,7 +26,7 @@ Is there anything else I can help you with today? Can I help you with anything e
 Absolutely! No problem! Sure, I can help with that. Can help with that. Apologies for the confusion.
 Let me know if there's anything else I can help with. Is there anything else you'd like to know?
 **Hope this helps!** Hope these tips help! *I hope this clears things up.*
-Let me know if this helps. Would you like me to explain further? I wish you all the best!
+Let me know if this helps. Feel free to ask me anything. I wish you all the best!
 I hope this helps! \U0001f60a
 Hope this helps :)
 Would you like me to explain? Do you have any other questions? Does that make sense?
@@ -55,6 +55,7 @@ __Pros:__
 ### **Costs:**
 ## 2. History
 **1. Overview:**
+**Here is what I found:**
 """
 # Such a line may be the whole answer to the question.
 CLAIMS = """

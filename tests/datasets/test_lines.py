@@ -62,14 +62,6 @@ def lines(draw, width, has_claims):
     return line | {key: draw(v) for key, v in optional.items() if draw(st.booleans())}
 
 
-def test_claims_and_alternatives_have_no_thoughts(tmp_path):
-    said = ["<think>B?</think>A.", "A.<|im_end|>"]
-    [graph] = read_jsonl(
-        write_lines(tmp_path, {"claims": said, "alternatives": said})
-    ).graphs
-    assert graph.claims == graph.alternatives == ("A.", "A.")
-
-
 def write_lines(folder, *records, name="a.jsonl"):
     path = folder / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records))

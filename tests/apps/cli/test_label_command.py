@@ -10,7 +10,6 @@ import skdcf
 from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder
-from skdcf.apps.text._no_claim import makes_claim, read_patterns
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.features import reasoning_features
 
@@ -119,32 +118,17 @@ def test_labels_of_two_meanings_are_not_mixed(label, tmp_path, capsys, kept):
 def test_patterns_are_proposed_for_sentences_that_always_make_no_claim(
     label, tmp_path, capsys
 ):
-    claims = ["Oh (well)", "So", "Once", "I\u2019m  so:\n```\n# 1\n```"]
+    claims = ["I\u2019m  (well):\n```\n# 1\n```", "So", "Once"]
     graphs = [ReasoningGraph(None, None, claims=claims, id=i) for i in range(2)]
     write_jsonl(tmp_path / "p.jsonl", graphs)
     store = LabelStore(graphs, tmp_path / "journal")
-    for i, v, word in (
-        (0, 0, 0),
-        (1, 0, 0),
-        (0, 1, 0),
-        (1, 1, 1),
-        (0, 2, 0),
-        (0, 3, 0),
-        (1, 3, 0),
-    ):
+    for i, v, word in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 1), (0, 2, 0)):
         store.label(i, v, ("no claim", "true")[word], by=("ann", "bob")[i])
     assert label("-o", tmp_path / "out", file=tmp_path / "p.jsonl") == 0
     lines = capsys.readouterr().err.splitlines()
-    (tmp_path / "own.txt").write_text(
-        "\n".join(lines[lines.index(r"Oh\ \(well\)") :][:2])
-    )
-    patterns = read_patterns(str(tmp_path / "own.txt"))
-    assert [makes_claim(claim, patterns) for claim in claims] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    # split compares a sentence on one line and with a plain apostrophe.
+    proposed = r"I'm\ \(well\):\ ```\ \#\ 1\ ```"
+    assert proposed in lines and not {"So", "Once"} & {*lines}
 
 
 # --- reviews

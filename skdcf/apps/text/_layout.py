@@ -33,9 +33,9 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     """Return the text of the kept claims of an answer.
 
     If the answer was split into sentences by `AnswerSplitter`, the text has the layout of the
-    answer, such as its paragraphs and lists. A heading without a claim is kept if a claim between
-    it and the next heading is kept, and any other sentence without a claim if it is next to a kept
-    claim. Otherwise, the text has one claim per line. If no claims are kept, the text is empty.
+    answer, such as its paragraphs and lists. A heading without a claim is kept if a claim below it
+    is kept, and any other sentence without a claim if it is next to a kept claim. Otherwise, the
+    text has one claim per line. If no claims are kept, the text is empty.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def _kept_sentences(mask, is_claim, levels):
     """
     number = len(mask)
     around = [False, *mask, False]
-    # For each level, whether a claim is kept before the next heading, and the level of a claim
-    # that is a heading, which ends the search as soon as another claim precedes it.
+    # For each level, whether a claim is kept before the next heading, and the level of a heading
+    # that ends the search as soon as a claim precedes it.
     below = [False] * 8
     end = 8
     kept = []
@@ -136,13 +136,13 @@ def _kept_sentences(mask, is_claim, levels):
         if own:
             number -= 1
             below = [mask[number] or (below[k] and k < end) for k in range(8)]
-            end = level or 8
+            end = 8
             kept.append(mask[number])
         elif level and number < len(mask):
             kept.append(below[level])
-            below = [is_kept and k < level for k, is_kept in enumerate(below)]
         else:
             kept.append(around[number] or around[number + 1])
+        end = min(end, level or 8)
     return kept[::-1]
 
 

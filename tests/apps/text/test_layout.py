@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from skdcf import ReasoningGraph
 from skdcf.apps.text import AnswerSplitter, kept_text
 
 MARKDOWN = """\
-Here is what I found:
+Sure. Here is what I found:
 
 ## Your policy
 
@@ -76,10 +75,7 @@ ANSWERS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 def test_every_answer_is_unchanged_if_all_claims_are_kept(answer):
     graph = split(answer)
     again = ReasoningGraph.from_dict(json.loads(json.dumps(graph.to_dict())))
-    others = graph.metadata["layout"][1::2]
-    # Of headings in a row, only the last one has claims below it.
-    in_a_row = any(map(all, pairwise(map(bool, others))))
-    if graph.n_claims and not in_a_row:
+    if graph.n_claims:
         assert kept_text(again, np.ones(graph.n_claims, bool)) == answer.strip()
 
 
@@ -143,8 +139,7 @@ def spelled(text):
             "B",
             "## Costs:\n### Cons:\nB.",
         ),
-        ("## Summary:\n\nPros:\n- A.\n- X.", "A", "## Summary:\n\nPros:\n- A."),
-        ("**Pros:**\n\n**Cons:**\n- A.\n- X.", "A", "**Cons:**\n- A."),
+        ("Summary:\n\nPros:\n- A.\n- X.", "A", "Summary:\n\nPros:\n- A."),
         ("## Pros\n- A.\n- X.\n## Cons\n- B.", "B", "## Cons\n- B."),
         ("__Pros__\n- A.\n- X.\n\n__Cons:__\n- B.", "B", "__Cons:__\n- B."),
         ("Pros\n----\n- A.\n- X.\nCons\n----\n- B.", "B", "Cons\n----\n- B."),

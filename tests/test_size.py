@@ -23,7 +23,7 @@ MOST_TOKENS = {
     "apps/llm": 9000,
     "apps/service": 2505,
     "apps/text": 3640,
-    "datasets": 10570,
+    "datasets": 10615,
     "evaluation": 6070,
     "features": 13480,
     "graphs": 6710,

@@ -29,7 +29,9 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 # A word that is hyphenated at the end of a line.
-_replace_hyphens = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\r?\n\s*(?=[^\W\d_])").sub
+_replace_hyphens = re.compile(
+    r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*\n\s*(?=[^\W\d_])"
+).sub
 
 
 def list_names(text):
@@ -61,8 +63,9 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES
 def unify(text):
     """Return a text whose words are written in one way.
 
-    Letters are in the compatibility form NFKC. Soft hyphens and hyphens at the end of a line are
-    removed. Fractions and exponents such as "\u00bd" and "\u00b2" are not changed.
+    Letters and decimal digits are in the compatibility form NFKC. Soft hyphens and hyphens at the
+    end of a line are removed. Fractions and exponents such as "\u00bd" and "\u00b2" are
+    not changed.
     """
     if "\n" in text:
         text = _replace_hyphens("", text)
@@ -71,8 +74,10 @@ def unify(text):
     text = unicodedata.normalize("NFC", text.replace("\u00ad", ""))
     if unicodedata.is_normalized("NFKC", text):
         return text
-    forms = [unicodedata.normalize("NFKC", c) if c.isalpha() else c for c in text]
-    return "".join(forms)
+    return "".join(
+        unicodedata.normalize("NFKC", c) if c.isalpha() or c.isdecimal() else c
+        for c in text
+    )
 
 
 def clean(text):

@@ -115,6 +115,14 @@ def test_other_languages_are_found(claim, passage):
     assert changed["context_numbers"] == 0 and changed["context_words"] < 1
 
 
+def test_words_and_digits_are_written_in_one_way():
+    plain = columns_of("The office has 1234 m\u00b2.", "The office has 1234 m\u00b2.")
+    odd = "The o\ufb03- \r\n  ce has \uff11\uff12\uff13\uff14 m\u00b2."
+    assert columns_of(odd, "The office has 1234 m\u00b2.") == plain
+    assert columns_of("The office has 1234 m\u00b2.", odd) == plain
+    assert columns_of("5 m2", "5 m\u00b2")["context_words"] == 0.5
+
+
 @pytest.mark.parametrize(
     "odd", ["\0", "\ud800", "İstanbul", "a\u0301", "", "。。", "\n\n"]
 )

@@ -29,7 +29,8 @@ from ._transformers import OptionalColumns
 _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 ).finditer
-_match_up_to_digit = re.compile(r"(?s:.*)\d").match
+# Whole numbers in square brackets, as in "5 [1, 2]", are citations.
+_match_up_to_digit = re.compile(r"(?s:.*)\d(?![\d, ]{0,50}\])").match
 # A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
 # that stands before a number.
 _find_sentences = re.compile(
@@ -40,51 +41,73 @@ _find_sentences = re.compile(
 ).findall
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _replace_notes = re.compile(
-    r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))"
+    r"(?: |(?<=[.\]]))\[\d{1,3}\]| \((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\)"
 ).sub
-_match_prose_before = re.compile(r"(?:[a-z']{2,},? ){2,}(?=-?\d)").match
-_match_amount = re.compile(
-    r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?"
-).match
-_find_no_unit = re.compile(r"\A[+<>~]|\d").search
-# Words that turn a number into a bound, negate it, or make it part of a larger number.
+# In an answer, "3 1/2", "3\frac{1}{2}" and "3\u00bd" are sums.
+_separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)").sub
+_replace_mixed = re.compile(
+    r"(?<![\d,])(\d{1,9}) +\(?\(?(\d{1,9})\)?/\(?([1-9]\d{0,8})\)?\)?"
+).sub
+# A number, fraction or product, and the words after it. Nothing else may follow. Two slashes
+# separate the parts of a date.
+_split_amount = re.compile(
+    r"(?s)(?:(?!\d+/\d+/)"
+    r"((?>-? ?[\d(](?:(?:[\d.,()/*^{} ]|(?<=[({^])-)*[\d)}])?(?:e-?\d{1,3}\b)?))"
+    r" *(?![^\w\u20ac\u00a3\u00a5\u20b9]))?(.*)"
+).findall
+# The last number of a text may be the second one of a range or a date.
+_split_series = re.compile(
+    r"(?s)(.*?)(\d[\d.,/]*(?<!\.) (?:(?:to|and|or) )?)?\Z"
+).findall
+# Words before the last number of a text that turn it into a bound, negate it, or make it part of a
+# calculation.
 _CHANGING = CHANGING | frozenset(
     list_names(
-        "not no never without least most fewer over under above below about approx "
-        "approximately around roughly nearly almost between or either before after"
+        "not no never cannot without least most up max min maximum minimum fewer over under above "
+        "below about approx approximately around roughly nearly almost between or either before "
+        "after < > \u2264 \u2265 \u2260"
     )
 )
+_find_counted = re.compile(r"(?i)\bhow many (\w+)").findall
 _replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
 
-def find_answer(text):
+def find_answer(text, has_options):
     r"""Return the final answer of a text.
 
     Parameters
     ----------
     text : str
         Answer or claim text.
+    has_options : bool
+        Whether the question has options, so ``Choice_`` precedes the answer.
 
     Returns
     -------
     answer : str or None
         The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
-        contains no such marker, the last number is returned, with the unit after it and a word
-        such as "not" before it. The result is None if there is no number.
+        contains no such marker, the last number is returned, with the unit after it. If it is the
+        second number of a range or date, the first one precedes it. A word such as "not" also
+        precedes it. The result is None if there is no number.
     """
     text = clean(text)
-    marks = [*_find_marks(text)]
+    marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
     if not marks:
         text = _replace_notes("", text)
         digit = _match_up_to_digit(text)
         if digit is None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1
-        words_before = text[max(start - 40, 0) : start].split()[-2:]
+        # maximum number of characters before the number that are read
+        before, earlier = _split_series(text, max(start - 60, 0), start)[0]
         number, *unit = text[start : start + 200].split(" ", 2)[:2]
-        words = [word for word in words_before if word in _CHANGING]
-        words += [number, *(word for word in unit if word.strip(".,;:!?") in UNITS)]
-        return " ".join(words)
+        return " ".join(
+            [
+                *(word for word in before.split()[-2:] if word in _CHANGING),
+                earlier + number,
+                *(word for word in unit if word.strip(".,;:!?") in UNITS),
+            ]
+        )
     mark = marks[-1]
     rest = text[mark.end() : mark.end() + 200].lstrip(" :=")
     if mark[0][-1] == "{":
@@ -96,7 +119,7 @@ def find_answer(text):
     return _find_sentences(rest)[0].strip() or None
 
 
-def normalise_answer(answer, has_options):
+def normalise_answer(answer, has_options, counted=()):
     """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters
@@ -105,50 +128,36 @@ def normalise_answer(answer, has_options):
         A final answer, as returned by `find_answer` or by a user-defined function.
     has_options : bool
         Whether the question has options, so the letter of an option is an answer.
+    counted : tuple of str
+        The word after each "how many" in the question, which an answer may repeat.
 
     Returns
     -------
     normalised_answer : float or str
-        The value as a float if the text is a single number, fraction or product. If a unit of
-        measurement follows, the result is the value and the unit as a str. For any other text,
-        such as a date, a range or a bound, the result is the text without markup or spaces.
+        The value as a float if the text is a single number, fraction or product. If words follow,
+        such as a unit of measurement, the result is the value and these words as a str. For any
+        other text, such as a date, a range or a bound, the result is the text without markup or
+        spaces.
     """
     text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
     letter = r"\(?([a-z])(?:[).:,]|$)" if has_options else r"\(?([a-z])[).:,]?$"
     if choice := re.match(letter, text):
         return choice[1]
-    # In an answer, 3\frac{1}{2} is a sum, and \frac12 is short for \frac{1}{2}.
+    # \frac12 is short for \frac{1}{2}.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)
-    full = re.sub(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", full)
-    plain = rewrite_plainly(full)
-    if NEVER in plain:  # The text contains a relation other than equality, such as "<".
-        return _replace_blanks("", text)
-    side = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
-    value = _read_amount(side) if len(side) <= 200 else None
-    return _replace_blanks("", side) if value is None else value
-
-
-def _read_amount(text):
-    """Return the value of a number, fraction or product, with its unit if there is one, or None."""
-    before = _match_prose_before(text)
-    start = before.end() if before else 0
-    amount = _match_amount(text, start)
-    if amount is None or (amount[0].count("/") > 1 and "(" not in amount[0]):
-        return None  # Two slashes separate the parts of a date.
-    unit = text[amount.end() :].strip()
-    words = re.findall("[a-z]+", text[:start] + unit)
-    if _find_no_unit(unit) or not _CHANGING.isdisjoint(words):
-        return None
-    number, _, exponent = amount[0].partition("e")
-    if parts := re.fullmatch(r"(-?)(\d+) (\d+)/(\d+)", number):
-        number = f"{parts[1]}({parts[2]}+{parts[3]}/{parts[4]})"
-    power = f"*10^({exponent})" if exponent else ""
-    value = evaluate(read_side(number.replace("- ", "-") + power)[0])
+    plain = rewrite_plainly(_separate_fractions("  ", full))
+    # A text that contains a relation other than equality, such as "<", is not a value.
+    side = text if NEVER in plain else plain.rpartition("=")[2]
+    side = side.replace("%", "").strip(" .,:;'\"")
+    side = _replace_mixed(lambda m: repr(int(m[1]) + int(m[2]) / int(m[3])), side)
+    side += "".join(re.findall("[\u20ac\u00a3\u00a5\u20b9]", text))
+    number, rest = _split_amount(side)[0]
+    value = evaluate(read_side(number.replace("e", "*10^"))[0])
     if value is None:
-        return None
+        return _replace_blanks("", side)
     value = round(value, 6) or float(f"{value:.6g}")
-    name = UNITS.get(unit.partition(" ")[0].strip("."))
-    return value if name is None else f"{value:.10g}{name}"
+    unit = "".join(UNITS.get(word.replace(".", ""), word) for word in rest.split())
+    return f"{value:.10g}{unit}" if unit and rest not in counted else value
 
 
 _AGREEMENT = list_names(
@@ -192,13 +201,16 @@ class AgreementFeatures(OptionalColumns):
     and ``words_agreement`` are set to 0. In the first three columns, alternatives without a final
     answer are ignored. Empty alternatives are always ignored.
 
-    The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
-    If a text contains no marker, the final answer is the last number. A final answer is compared
-    as a value if it is a single number, fraction or product (``\frac{3}{4}`` equals 0.75, "$1,200"
-    equals "1200 dollars", "50%" equals 50), and units of measurement must be equal too ("5 km" and
-    "5 miles" differ). Other final answers, such as dates, ranges and bounds ("at least 5"), are
-    compared as texts without markup or spaces. If the question has options, a single letter
-    is the letter of an option.
+    The final answer is the text after the last ``\boxed{``, "####" or "the answer is". If the
+    question has options, it may also follow ``Choice_``, and a single letter is the letter of an
+    option. If a text contains no marker, the final answer is the last number.
+
+    A final answer is compared as a value if it is a single number, fraction or product
+    (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars", "50%" equals 50). The words after
+    a value must be equal too ("5 km" equals "5 kilometers", but not "5 miles" or "5"). Only the
+    word after "how many" in the question makes no difference: if the question is "How many eggs are
+    left?", "5 eggs" equals "5". Other final answers, such as dates, ranges and bounds ("at least
+    5"), are compared as texts without markup or spaces.
 
     Parameters
     ----------
@@ -254,22 +266,19 @@ class AgreementFeatures(OptionalColumns):
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_AGREEMENT[:3])
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        conclude = self.answer or find_answer
         # maximum number of cached texts (answers to the same question share their alternatives)
-        read = lru_cache(1024)(partial(_Reading, conclude))
+        read = lru_cache(1024)(partial(_Reading, self.answer))
         rows = []
         for graph in batch:
             known = read_question(graph.problem).known
-            has_options = bool(_read_options(graph.problem))
+            counted = tuple(_find_counted(graph.problem or ""))
+            asked = bool(_read_options(graph.problem)), counted
             texts = graph.claims or ()
             others = [
-                read(text, has_options)
-                for text in graph.alternatives or ()
-                if text.strip()
+                read(text, *asked) for text in graph.alternatives or () if text.strip()
             ]
-            own = None
-            if others:
-                own = _conclude("\n".join(texts), conclude, has_options)
+            text = "\n".join(texts)
+            own = _conclude(self.answer, text, *asked) if others else None
             of_answer = _compare_answers(own, [other.answer for other in others])
             rows += [
                 (*of_answer, *_compare_claim(read_claim(text), known, others))
@@ -282,19 +291,23 @@ class AgreementFeatures(OptionalColumns):
         return np.column_stack([table, np.where(np.isinf(lowest), 0.5, lowest)])
 
 
-def _conclude(text, answer, has_options):
+def _conclude(answer, text, has_options, counted):
     """Return the normalised final answer of a text, or None."""
-    conclusion = answer(text)
+    conclusion = answer(text) if answer else find_answer(text, has_options)
     if not isinstance(conclusion, str | None):
         raise ValueError(f"answer(text) must return a str or None, got {conclusion!r}")
-    return None if conclusion is None else normalise_answer(conclusion, has_options)
+    return (
+        None
+        if conclusion is None
+        else normalise_answer(conclusion, has_options, counted)
+    )
 
 
 class _Reading:
     """Final answer, numbers, results and sentences of an alternative answer."""
 
-    def __init__(self, conclude, text, has_options):
-        self.answer = _conclude(text, conclude, has_options)
+    def __init__(self, answer, text, has_options, counted):
+        self.answer = _conclude(answer, text, has_options, counted)
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
         self.numbers = find_all_numbers(text, words)
@@ -415,7 +428,7 @@ def _list_words(text):
 
 def _find_letter(text):
     """Return the letter of the last option that a text names as its answer, or None."""
-    letter = normalise_answer(find_answer(text) or "", has_options=True)
+    letter = normalise_answer(find_answer(text, True) or "", True)
     return letter if isinstance(letter, str) and len(letter) == 1 else None
 
 

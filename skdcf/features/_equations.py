@@ -40,6 +40,7 @@ _UNITS = list_names(
     "kwh am pm ft in st nd rd th"
 )
 # Names of units, grouped by kind. Units that are also common words, such as "in", are omitted.
+# The dollar sign is removed from texts, so the canonical name of dollars is empty.
 _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
@@ -48,6 +49,8 @@ _KINDS = (
     "kilometers/km",
     "mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons",
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
+    "dozen hundred thousand million billion trillion",
+    "/dollar/dollars/usd \u20ac/euro/euros/eur",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
 #: The canonical name of each unit of measurement, keyed by each of its names.

@@ -32,12 +32,14 @@ _find_marks = re.compile(
 # Whole numbers in square brackets, as in "5 [1, 2]", are citations.
 _match_up_to_digit = re.compile(r"(?s:.*)\d(?![\d, ]{0,50}\])").match
 # A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
-# that stands before a number.
+# that stands before a number. A letter after a number is a unit. The tests compare this with
+# `split_sentences`, whose library the features must not require.
 _find_sentences = re.compile(
-    r"(?:\b(?:[a-z]|mr|mrs|ms|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt|cmdr|lt|sgt|pres|gov"
-    r"|sen|rep|jr|sr|mt|ft|ave|vs|al|etc|inc|ltd|co|corp|dept|univ|approx|ca|est)\."
-    r"|\b(?:no|nos|vol|fig|eq|sec|ch|art|pp|max|min|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\."
-    r"(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
+    r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
+    r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
+    r"|ltd|co|corp|dept|assn|univ|approx|ca|est|fig|nr|sp|mon|tues?|wed|thurs?|fri|sat)\."
+    r"|\b(?:no|nos|vol|eq|sec|ch|art|op|ex|pp|max|min|nov|jan|feb|mar|apr|jun|jul|aug|sept?|oct"
+    r"|dec)\.(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
 ).findall
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _replace_notes = re.compile(

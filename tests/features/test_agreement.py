@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdcf import ReasoningGraph
+from skdcf.apps.text import split_sentences
 from skdcf.features import AgreementFeatures
 from skdcf.features._answers import find_answer, normalise_answer
 from skdcf.features._cleaning import clean
@@ -105,6 +106,8 @@ The answer is capped at 5. | The answer is 5.
 The answer is up to 5. | The answer is a minimum of 5.
 The answer is 3\u00bd. | The answer is 1.5.
 The answer is 1000000000 1/2. | The answer is 10.5.
+The answer is Bros. Grimm. | The answer is Bros. Marx.
+The answer is Fig. A. | The answer is Fig. B.
 The best choice a person has is 5 EUR. | The best choice a person has is 6 EUR.
 It costs up to 5. | It costs 5.
 It was on May 5, 2020. | It was on June 7, 2020.
@@ -136,6 +139,28 @@ def test_different_answers(pair):
 @pytest.mark.parametrize("forms", EQUAL.strip().splitlines())
 def test_equal_answers(forms):
     assert len({*map(answer_of, forms.split(" | "))}) == 1
+
+
+ENDS = """
+Mme. Curie
+Bros. Grimm
+Fig. A
+Op. 9
+Sunset Blvd. Nord
+Nr. 5
+Pt. 1
+Sat. night
+no. It rains
+3 m. It is long
+"""
+
+
+@pytest.mark.parametrize("answer", ENDS.strip().splitlines())
+def test_an_answer_ends_where_its_sentence_ends(answer):
+    pytest.importorskip("sentencex")
+    text = f"The answer is {answer}."
+    sentence = split_sentences(text)[0].removeprefix("The answer is ").casefold()
+    assert find_answer(text, False).rstrip(".") == sentence.rstrip(".")
 
 
 def test_the_question_names_what_an_answer_may_repeat():

@@ -74,14 +74,14 @@ _find_counted = re.compile(r"(?i)\bhow many (\w+)").findall
 _replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
 
-def find_answer(text, has_options):
+def find_answer(text, has_options=False):
     r"""Return the final answer of a text.
 
     Parameters
     ----------
     text : str
         Answer or claim text.
-    has_options : bool
+    has_options : bool, default=False
         Whether the question has options, so ``Choice_`` precedes the answer.
 
     Returns
@@ -121,16 +121,16 @@ def find_answer(text, has_options):
     return _find_sentences(rest)[0].strip() or None
 
 
-def normalise_answer(answer, has_options, counted=()):
+def normalise_answer(answer, has_options=False, counted=()):
     """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters
     ----------
     answer : str
         A final answer, as returned by `find_answer` or by a user-defined function.
-    has_options : bool
+    has_options : bool, default=False
         Whether the question has options, so the letter of an option is an answer.
-    counted : tuple of str
+    counted : tuple of str, optional
         The word after each "how many" in the question, which an answer may repeat.
 
     Returns

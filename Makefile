@@ -1,4 +1,4 @@
-# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | attacks | bench | paper | integrations | clean
+# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | attacks | bench | paper | foreign | integrations | axe | clean
 # Each target first installs its requirements into .venv. Python >= 3.11, make and git must be
 # installed. To use another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data read the folder $SKDCF_DATA, and are skipped if it is not set.
@@ -19,7 +19,7 @@ ATTACK_ARGS ?=
 # The matrices are small and two test processes run, so threads inside BLAS only slow the tests.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
-# The tests start Python about two hundred times. Without a cache, each start compiles all modules.
+# Some tests start Python. Without a cache, each start compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs attacks bench paper \
@@ -68,7 +68,7 @@ lint: $(VENV)/with-all,lint,types
 # end, internal links are checked, and the pages must not load anything from other sites.
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
-	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/other_tools.rst docs/guide docs/referees docs/development
+	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/other_tools.rst docs/security.rst docs/guide docs/referees docs/development
 	$(BIN)/python -m sphinx -j 2 -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/check_pages.py docs/_build/html
 

@@ -7,17 +7,18 @@ HEAD = """\
 Results
 =======
 
-Every filter on this page has the same guarantee: with probability at least 1 - alpha, a filtered
-answer contains no false claim. The filters differ in the number of true claims kept and in the
-proportion of answers shown. An answer is shown if at least one of its claims is kept."""
+Unless a section states otherwise, every filter on this page has the same guarantee: with
+probability at least 1 - alpha, a filtered answer contains no false claim. The filters differ in the
+number of true claims kept and in the proportion of answers shown. An answer is shown if at least
+one of its claims is kept."""
 
 READING = """\
 **How to read this page.** A random half of the questions is used for training. Each answer to a
 held-out question is filtered with the threshold computed from all *other* answers to held-out
-questions (`skdcf.evaluation.leave_one_out`), so all filters have the same coverage. All filters
-break ties in the same way, and use the same columns unless a row states otherwise. The standard
-errors (±) are corrected for the overlap between splits (Nadeau and Bengio, 2003). :doc:`validity`
-describes the tests of the guarantee itself.
+questions (`skdcf.evaluation.leave_one_out`), so all filters have the same coverage unless a
+section states otherwise. All filters break ties in the same way, and use the same columns unless a
+row states otherwise. The standard errors (±) are corrected for the overlap between splits (Nadeau
+and Bengio, 2003). :doc:`validity` describes the tests of the guarantee itself.
 
 The labels differ in quality. People judged most data sets. The labels of GSM8K solutions are
 derived from final answers and agree with human labels on 89 % of the steps that people also
@@ -135,9 +136,9 @@ environment. All rows of the table use the same answers. If two rows use the sam
 only in the filter. MACI sums the costs of the claims in an answer and calibrates by group. The
 cci-sdk query filters in the same way as `~skdcf.HardCF`. MACI is designed for scores from several
 language models, which are not available for these answers. Here, MACI combines the published score
-with two columns of skdcf. The regression was trained on half of the labelled answers and calibrated
-on the other half. The standard errors do not take the overlap between splits into account. The
-guarantee concerns the second of the four numbers at each level."""
+with two columns of skdcf. For the other packages, the regression was trained on half of the
+labelled answers and calibrated on the other half. The standard errors do not take the overlap
+between splits into account. The guarantee concerns the second of the four numbers at each level."""
 
 WRITTEN = """\
 With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding

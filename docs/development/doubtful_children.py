@@ -6,7 +6,7 @@ from skdcf.scorers import ClassifierScorer, Scorer
 
 
 class DoubtfulChildren(Scorer):
-    """Scorer that combines a claim's log odds with the mean log odds of its children."""
+    """Scorer that combines a claim's confidence with the mean confidence of its children."""
 
     requires_fit = True
 

@@ -9,7 +9,7 @@ value. After this example you can decide whether this is due to chance or to an 
 # %%
 # One filter, one test set
 # ------------------------
-# The filter is calibrated on 100 problems and tested on 300 others.
+# The filter is calibrated on 99 problems and tested on 300 others.
 
 import numpy as np
 

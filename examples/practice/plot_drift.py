@@ -35,7 +35,7 @@ stream = stream.replace_features(features, stream.feature_names)
 # %%
 # Two monitors
 # ------------
-# Each monitor bets against the null hypothesis that the distribution has not changed. Under this
+# One monitor bets against the guarantee, and the other against an unchanged distribution. Under its
 # hypothesis, the probability that its wealth ever reaches ``1 / delta = 20`` is at most 5 %, for
 # streams of any length.
 

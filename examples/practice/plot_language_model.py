@@ -34,8 +34,8 @@ print(questions[0])
 # Extract
 # -------
 # The model first answers each question. The extractor then splits the answer into claims,
-# determines their dependencies, and samples two other answers. It computes three columns per
-# claim: the frequency score, the verdict of a judge, and the log odds of this verdict.
+# determines their dependencies, and samples two other answers. It computes four columns per claim:
+# the frequency score, the verdict of a judge, its log odds, and ``flagged``.
 
 from skdcf.apps.llm import ChatClient, ClaimExtractor, Frequency, SampleAnswers, Verify
 
@@ -74,8 +74,8 @@ print(describe_labels(labelled.graphs, labelled.labels))
 # %%
 # Fit and filter
 # --------------
-# This filter uses the log odds of the judge as its score. It is not trained, so all problems are
-# used for calibration.
+# This filter uses the log odds of the judge as its score. It is not trained, so no problems are
+# held out for training.
 
 from skdcf import HardCF
 from skdcf.inspection import explain

@@ -112,4 +112,5 @@ table(often)
 # because claims with such a score were too often false in the calibration problems.
 # :doc:`/referees/paper` shows the tables of the paper next to ours.
 #
-# `skdcf.inspection.explain` computes such tables for every claim and any linear filter.
+# `skdcf.inspection.shap_values` computes such contributions for linear scorers, relative to an
+# average claim.

@@ -2,8 +2,7 @@
 Learning a score through calibration
 ====================================
 
-This example compares three scores with the same features, graphs and guarantee. They differ only
-in their training objective.
+This example compares three scores with the same graphs and guarantee.
 """
 
 # %%
@@ -70,9 +69,7 @@ top = np.argsort(-np.abs(weight))[:10][::-1]
 figure, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 ax.barh([train.feature_names[j] for j in top], weight[top])
 ax.axvline(0, color="k", lw=0.8)
-ax.set(
-    xlabel="weight x deviation of the feature", title="Contribution to the confidence"
-)
+ax.set(xlabel="weight x deviation of the feature", title="Contribution to the log odds")
 
 # %%
 # Soft against hard

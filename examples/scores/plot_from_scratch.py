@@ -268,5 +268,5 @@ plt.show()
 # %%
 # In the package, `~skdcf.HardCF` implements the first part and `~skdcf.relaxation.GridRelaxation`
 # the second part. The default of `~skdcf.CoherentConformalFilter` differs in three respects
-# (:doc:`/guide/training`): its features are the confidences of two fitted scorers, its weights are
+# (:doc:`/guide/training`): its confidence is computed from the price of a claim, its weights are
 # shrunk towards their starting values, and its relaxation is faster.

@@ -27,8 +27,8 @@ explained = explain(reader, answers[324], truth[324])
 explained
 
 # %%
-# The score of this filter is a weighted sum, so each confidence is a sum of contributions, relative
-# to those of an average claim. These are the largest ones of the first dropped claim.
+# The log odds of a claim are a weighted sum, so they are a sum of contributions, relative to those
+# of an average claim. These are the largest ones of the first dropped claim.
 
 from skdcf.inspection import shap_values
 

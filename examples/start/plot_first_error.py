@@ -20,8 +20,8 @@ data = make_word_problems(400, random_state=0)
 graphs = data.graphs
 
 # %%
-# Labels after the first error have no effect, because a later step is kept only if all earlier
-# steps are kept. In this example, they are unknown (-1).
+# Labels after the first error have no effect on calibration, because a later step is kept only if
+# all earlier steps are kept. In this example, they are unknown (-1).
 
 from skdcf.datasets import labels_from_first_error
 

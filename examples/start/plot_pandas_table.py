@@ -31,7 +31,7 @@ table.head(n_claims)
 # Fit a filter
 # ------------
 # `~skdcf.datasets.from_frame` returns one graph and one array of labels per answer. The filter
-# uses the column ``score`` as it is, so all answers passed to ``fit`` are used for calibration.
+# uses the column ``score`` as it is, so no answers are held out for training.
 # A table has no edges, so the filter computes them: each claim depends on the claim before it.
 
 from skdcf import HardCF

@@ -46,8 +46,8 @@ class ReviewOrder(RandomOrder):
     that are shown only because of checks are true.
 
     Verdicts from a review must not be used for calibration, because the claims were selected by
-    risk. The labels are marked by `reviewed`, rejected by ``calibrate``, and used by ``fit`` only
-    for training.
+    risk. The labels are marked by `reviewed`. ``calibrate`` rejects them, and ``fit`` accepts them
+    only with ``calibration_size=0``.
 
     Examples
     --------

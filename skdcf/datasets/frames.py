@@ -131,11 +131,11 @@ def _check_columns(frame, names, features):
             )
     for name in features:
         cells = frame[name].tolist()
-        if cells and all(isinstance(cell, str | bool) for cell in cells):
-            yes = max(cells)
+        words = [cell for cell in cells if isinstance(cell, str | bool)]
+        if len(words) == len(cells) and len({*words}) == 2:
             raise ValueError(
-                f"the feature {name!r} must contain numbers, got {yes!r}. Convert yes/no columns "
-                f"to numbers first, as in (frame[{name!r}] == {yes!r}).astype(int)"
+                f"the feature {name!r} must contain numbers, got {words[0]!r}. Convert yes/no "
+                f"columns to numbers first, as in (frame[{name!r}] == {words[0]!r}).astype(int)"
             )
 
 

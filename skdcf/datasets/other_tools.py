@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_list
 from .records import build_dataset
+from .thoughts import clean_texts
 
 #: Scores of claims in UQLM.
 _UQLM_SCORES = (
@@ -137,6 +138,8 @@ def _dataset(name, columns, feature_names):
             raise ValueError(
                 f"{key} must have one entry for each of the {n} answers, got {len(values)}"
             )
+    for key in {"claims", "alternatives"} & columns.keys():
+        columns[key] = [*map(clean_texts, columns[key])]
     records = {
         f"{name}/{i}": {
             "feature_names": feature_names,

@@ -19,7 +19,6 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..labels import LabelList
 from .lines import refuse_surrogates
 from .paths import MISSING, decoded, paths_of, value_at
-from .thoughts import without_thoughts
 
 #: Nesting depth of the lists under each key, and the types of the values in these lists.
 KEYS: dict[str, tuple[Any, ...]] = {
@@ -79,8 +78,7 @@ def read_row(record, rename=None):
     -------
     row : dict
         The problem under the key ``graph``, and the labels, the mask, the group and the metadata
-        if they are known. The metadata contain the group and the values of unknown keys. Thoughts
-        and control tokens are removed from the claims and alternatives.
+        if they are known. The metadata contain the group and the values of unknown keys.
 
     Raises
     ------
@@ -97,8 +95,6 @@ def read_row(record, rename=None):
         row["context"] = [context] if isinstance(context, str) else context
     for key, value in row.items():
         _check_type(value, *KEYS[key], place=key)
-    for key in {"claims", "alternatives"} & row.keys():
-        row[key] = [*map(without_thoughts, row[key])]
     _check_values(row)
     _read_metadata(row, own)
     if "claims" not in row and "features" not in row:

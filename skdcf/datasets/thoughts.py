@@ -10,13 +10,13 @@ _TAG = re.compile(
     r"|<\|channel\|>final(<\|message\|>)|<\|start_(response)\|>)(?!`)"
 )
 _BEGIN = re.compile(
-    r"\s*(?:<s>|<bos>|<answer>|<response>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
+    r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
     r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
 )
 # A text may go on after the end token with a message that the model made up.
 _END = re.compile(
     r"(?i)(?<!`)(?:<\|[a-z_]{0,20}(?:end|eos|eot|eom|return)[a-z_]{0,20}\|>|<end_of_turn>|<eos>"
-    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</(?:answer|response)>|</s>\s*\Z)(?!`)"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</answer>|</s>\s*\Z)(?!`)"
 )
 
 
@@ -42,6 +42,13 @@ def without_thoughts(text):
         answer = answer[begin.end() :]
     answer = _END.split(answer, maxsplit=1)[0]
     return text if answer == text else answer.strip()
+
+
+def clean_texts(texts):
+    """Return a list of texts without thoughts and control tokens, or another value as it is."""
+    if not isinstance(texts, list | tuple):
+        return texts
+    return [without_thoughts(text) if isinstance(text, str) else text for text in texts]
 
 
 def without_reasoning(parts):

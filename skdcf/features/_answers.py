@@ -96,7 +96,7 @@ def find_answer(text, has_options=False):
     marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
     if not marks:
         text = _replace_notes("", text)
-        digit = _match_up_to_digit(text)
+        digit = _match_up_to_digit(text) or re.match(r"(?s:.*)\d", text)
         if digit is None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1

@@ -226,7 +226,7 @@ class LabelServer:
         by = self.annotator
         metadata = graph.metadata or {}
         answer = metadata.get("answer")
-        if LAYOUT in metadata:
+        if isinstance(metadata.get(LAYOUT), list):
             answer = kept_text(graph, [True] * graph.n_claims)
         return {
             "problem": graph.problem,

@@ -16,6 +16,7 @@ from sklearn.base import TransformerMixin
 from ..._checks import warn
 from ..._parameters import Settings
 from ...datasets.records import plain, read_graph
+from ...datasets.thoughts import clean_texts
 from ...edges import chain_edges
 from ...exceptions import ParameterWarning
 from ...features import SURPRISAL, surprisal
@@ -76,7 +77,7 @@ def _numbers(text):
 def _read_answer(i, item):
     """Return a graph without claims and the log-probabilities."""
     if isinstance(item, tuple) and len(item) == 2:
-        item = {"problem": item[0], "answer": item[1]}
+        item = dict(zip(("problem", "answer"), item, strict=True))
     if not isinstance(item, Mapping) or not isinstance(item.get("answer"), str):
         raise ValueError(
             f"problem {i} must be a (problem, answer) pair of strings, or a dict with a string "
@@ -93,7 +94,8 @@ def _read_answer(i, item):
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from error
     metadata = {**(graph.metadata or {}), "answer": answer} | removed
-    return graph.replace(metadata=metadata), logprobs
+    alternatives = clean_texts(graph.alternatives)
+    return graph.replace(alternatives=alternatives, metadata=metadata), logprobs
 
 
 def _with_claims(graph, logprobs, claims, edges):

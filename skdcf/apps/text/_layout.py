@@ -84,23 +84,24 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     gaps, others = layout[::2], layout[1::2]
     remaining = iter(claims)
     sentences = [next(remaining) if text is None else text for text in others]
-    levels = [*map(_level, sentences, gaps[1:])]
+    levels = [
+        1 if _find_rule(after) and "|" not in text else heading_level(text)
+        for text, after in zip(sentences, gaps[1:], strict=True)
+    ]
     kept = _kept_sentences(mask, [text is None for text in others], levels)
     return _join(sentences, gaps, kept).strip()
 
 
-def _level(text, after):
-    """Return the level of a heading, given the text after it, and 0 for other sentences."""
-    if _find_rule(after) and "|" not in text:
-        return 1
-    return heading_level(text.replace("__", "**"))
+def heading_mark(layout: list[str], i: int) -> str:
+    r"""Return how a line is marked as a heading: "\f" (number signs), "\v" (bold) or an empty text.
 
-
-def is_heading_line(layout: list[str], i: int) -> bool:
-    """Return whether the sentence at an odd position is a heading on a line of its own."""
+    ``i`` is the odd position of a sentence, which must be alone on its line. Sentences contain
+    neither "\f" nor "\v" after their white space was joined.
+    """
     before, text, after = layout[i - 1 : i + 2]
-    is_line = (i == 1 or re.search(_BREAK, before)) and re.search(_BREAK, after)
-    return bool(is_line and _level(text, after))
+    if not (i == 1 or re.search(_BREAK, before)) or not re.search(_BREAK, after):
+        return ""
+    return {"#": "\f", "*": "\v"}.get(text[0], "")
 
 
 def _fits(layout, n_claims):

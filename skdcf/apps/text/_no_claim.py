@@ -41,21 +41,23 @@ def name_of(patterns: tuple[re.Pattern[str], ...]) -> str:
 
 
 def makes_claim(
-    sentence: str, patterns: tuple[re.Pattern[str], ...], is_heading: bool = False
+    sentence: str, patterns: tuple[re.Pattern[str], ...], mark: str = ""
 ) -> bool:
-    """Return whether no pattern matches the whole sentence, also without its Markdown marks.
+    """Return whether no pattern matches the whole sentence, as written or without its marks.
 
-    Without its marks, a heading begins with ``"# "``.
+    ``mark`` is the result of `heading_mark` for a line above a claim.
     """
     plain = _on_one_line(sentence)
-    words = re.sub(r"^(?:#{1,6} )?[*_]*(?:\d{1,3}[.)] )?|[*_]", "", plain)
-    # A sign after a courtesy, as in "Hope this helps! :)". After a colon, it may be the answer.
-    body, _, sign = words.rpartition(" ")
-    if not (re.search(r"\w", sign) or body.endswith(":")):
-        words = body
-    if is_heading:
-        words = f"# {words}"
-    return not any(p.fullmatch(plain) or p.fullmatch(words) for p in patterns)
+    words = re.sub(r"^#{1,6} ", "", plain)
+    words = re.sub(r"^(\*{1,3})(.*[^*])\1(:?)$", r"\2\3", words)
+    # Other signs, as in "Sure! \u2705", may be the answer.
+    words = re.sub(r" (?:[\U0001f600-\U0001f63f]+|[:;]-?\))$", "", words)
+    texts = [plain, words]
+    # A number before other words, as in "**42. Hope this helps!**", may be the answer.
+    heading = re.sub(r"^\d{1,3}[.)] ", "", words)
+    if mark or (words != plain and words.endswith(":")):
+        texts.append(mark + heading)
+    return not any(p.fullmatch(text) for p in patterns for text in texts)
 
 
 def pattern_of(sentence: str) -> str:

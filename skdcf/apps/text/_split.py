@@ -12,11 +12,11 @@ from typing import Any
 from ..._checks import counted
 from ...datasets import records
 from ...datasets.paths import MISSING, value_at
-from ...datasets.thoughts import without_reasoning, without_thoughts
+from ...datasets.thoughts import clean_texts, without_reasoning, without_thoughts
 from ...edges import chain_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
-from ._layout import LAYOUT, is_heading_line
+from ._layout import LAYOUT, heading_mark
 from ._no_claim import makes_claim, name_of, read_patterns
 from ._sentences import sentences_with_layout
 
@@ -52,7 +52,10 @@ def read_answer(
     rest = {key: record[key] for key in record if key != path_of_logprobs}
     known = {theirs: ours for ours, theirs in paths.items()}
     graph = records.read_graph({"claims": []} | rest, known)
-    graph = graph.replace(metadata={**(graph.metadata or {}), **removed} or None)
+    graph = graph.replace(
+        alternatives=clean_texts(graph.alternatives),
+        metadata={**(graph.metadata or {}), **removed} or None,
+    )
     return answer, None if logprobs is MISSING else logprobs, graph
 
 
@@ -136,9 +139,8 @@ class AnswerSplitter:
     no_claim : str, optional
         Path of a text file with patterns for sentences without a claim, one regular expression per
         line. Empty lines and lines that begin with ``"# "`` are ignored. A sentence makes no claim
-        if a pattern matches the whole sentence, as written or without its Markdown marks. For a
-        heading above a claim, ``"# "`` replaces the marks. The default is the built-in list
-        ``no_claim.txt``.
+        if a pattern matches the whole sentence, as written or without its Markdown marks. The
+        default is the built-in list ``no_claim.txt``.
 
     Raises
     ------
@@ -227,8 +229,8 @@ class AnswerSplitter:
         layout: list[Any] = sentences_with_layout(answer, self.language)
         for i in range(len(layout) - 2, 0, -2):
             # Without a claim below it, a line such as "**Location**" may be the answer.
-            is_heading = bool(claims) and is_heading_line(layout, i)
-            if makes_claim(layout[i], patterns, is_heading):
+            mark = heading_mark(layout, i) if claims else ""
+            if makes_claim(layout[i], patterns, mark):
                 claims.append(layout[i])
                 layout[i] = None
         claims.reverse()

@@ -112,7 +112,6 @@ THOUGHTS = [
     f"<think>Red?</think><answer>{TOLD}</answer><|END_OF_TURN_TOKEN|>",
     f"<|begin_of_thought|>Red?<|end_of_thought|>{TOLD}<|end_of_solution|>",
     f"<|START_THINKING|>Red?<|END_THINKING|><|START_RESPONSE|>{TOLD}<|END_RESPONSE|>",
-    f"<think>Red?</think><response>{TOLD}</response>",
     [{"type": "reasoning", "text": "It may be red."}, {"type": "text", "text": TOLD}],
     [{"text": "It may be red.", "thought": True}, {"text": TOLD}],
 ]

@@ -141,8 +141,7 @@ def spelled(text):
         ),
         ("Summary:\n\nPros:\n- A.\n- X.", "A", "Summary:\n\nPros:\n- A."),
         ("## Pros\n- A.\n- X.\n## Cons\n- B.", "B", "## Cons\n- B."),
-        ("__Pros__\n- A.\n- X.\n\n__Cons:__\n- B.", "B", "__Cons:__\n- B."),
-        ("Pros\n----\n- A.\n- X.\nCons\n----\n- B.", "B", "Cons\n----\n- B."),
+        ("**Pros**\n- A.\n- X.\n\n**Cons**:\n- B.", "B", "**Cons**:\n- B."),
         ("Pros:\n- X.\n\nX\n===\n- B.", "B", "- B."),
         ("Pros:\n- X.\n## Limits of X\n- B.", "B", "- B."),
         (

@@ -23,7 +23,7 @@ Please don't hesitate to ask if you have further questions. Feel free to ask!
 Feel free to reach out if you have any other questions or concerns.
 If you have any other questions, feel free to ask! If you'd like to know more, just ask!
 Is there anything else I can help you with today? Can I help you with anything else?
-Absolutely! No problem! Sure, I can help with that. Can help with that. Apologies for the confusion.
+Sure, I can help with that. Apologies for the confusion. It's my pleasure!
 Let me know if there's anything else I can help with. Is there anything else you'd like to know?
 **Hope this helps!** Hope these tips help! *I hope this clears things up.*
 Let me know if this helps. Feel free to ask me anything. I wish you all the best!
@@ -48,9 +48,8 @@ Conclusion:
 Pros:
 **Cons:**
 ## Pros
-**Symptoms**
-__Ingredients__
-__Pros:__
+## Symptoms
+**Ingredients**
 *Cons:*
 ### **Costs:**
 ## 2. History
@@ -62,6 +61,15 @@ CLAIMS = """
 Sure, aspirin is safe.
 Yes.
 Can help.
+42. Hope this helps!
+**42. Hope this helps!**
+Sure! \u221e
+Sure! \u2705
+Okay. `**`
+Yes, we can help with that.
+Absolutely.
+Apologize for the delay.
+__code__
 **Answer:** \u274c
 It is safe. \u274c
 Ask.
@@ -106,10 +114,19 @@ def test_what_claims_nothing_is_on_the_list():
 
 
 @pytest.mark.parametrize(
-    "answer", ["**Location**", "**Location**\nSure.", "It is **Location**\nYes."]
+    "answer",
+    [
+        "**Location**\nSure.",
+        "It is **Location**\nYes.",
+        "# Location",
+        "It is one of three.\n\n## Location",
+        "**Location**\n\nIt explains the price.",
+        "- **Location**\n- **Climate**",
+        "Location\n===\nIt explains the price.",
+    ],
 )
-def test_a_marked_word_without_a_colon_is_a_heading_only_above_a_claim(answer):
-    assert "**Location**" in split(answer).claims[0]
+def test_a_marked_word_may_be_the_answer(answer):
+    assert "Location" in "".join(split(answer).claims)
 
 
 def test_what_may_be_false_is_a_claim():

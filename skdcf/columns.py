@@ -207,6 +207,8 @@ def confidence_of(scorer, batch):
 
     A ValueError is raised if the scorer's output is invalid.
     """
+    if not batch.n_claims:
+        return np.zeros(0)
     confidence = np.asarray(scorer.confidence(batch), float)
     if confidence.shape != (batch.n_claims,):
         raise ValueError(

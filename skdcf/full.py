@@ -563,6 +563,6 @@ def path_risks(cf, problems):
 
 def _columns(cf, problems):
     """Return the columns of all claims, computed without later claims if online=True."""
-    if not cf.online:
+    if not cf.online or not problems.batch.n_claims:
         return problems.columns.features
     return on_prefixes(lambda batch: cf._with_columns(batch).features, problems.batch)

@@ -74,12 +74,10 @@ def refuse_incomplete(record, n_features):
         "judges": (),
     }
     for section, names in needed.items():
-        if {*names} - origin[section].keys():
+        if {*names} - {*origin.get(section, ())} or section not in origin:
             raise ValueError(f"{section!r} must contain {names}. Fit the filter again")
-    if len(origin["precision"]) < n_features:
-        raise ValueError(
-            f"'precision' must have {n_features} columns. Fit the filter again"
-        )
+    if n_features and not origin["precision"]:
+        raise ValueError("'precision' must be known. Fit the filter again")
 
 
 # Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration problems
@@ -144,25 +142,54 @@ def _distinct(values):
 
 
 def half_precision(batch):
-    """Return for each column whether it has numbers in half precision, and finer ones.
+    """Return the numbers of half-precision numbers, of finer numbers and of rows of each column.
 
     A number in half precision is a float16 or bfloat16 number with more than four significant
-    digits, which may happen by chance: 17/32 is one. The list contains True for such numbers and
-    False for finer ones.
+    digits. If there are no finer numbers, equal numbers are counted once. The keys are the names
+    of the columns, or their positions if they have no names.
     """
     if batch.features is None:
         return {}
-    table = np.ascontiguousarray(batch.features)
+    table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    is_long = is_short.copy()
-    is_long[is_short] = has_many_digits(table[is_short])
+    is_half = is_short.copy()
+    is_half[is_short] = has_many_digits(table[is_short])
     found = {}
-    for i, name in enumerate(batch.column_names):
-        has_half = is_long[:, i].any().tolist()
-        has_finer = not is_short[:, i].all()
-        found[f"half in column {name}"] = [True] * has_half + [False] * has_finer
+    for i, name in enumerate(batch.feature_names or range(table.shape[1])):
+        half = table[is_half[:, i], i].tolist()
+        n_finer = len(table) - int(is_short[:, i].sum())
+        found[name] = [(len(half if n_finer else {*half}), n_finer, len(table))]
     return found
+
+
+def refuse_other_precision(record, asked):
+    """Raise ValueError if columns are in half precision but had finer numbers, or vice versa.
+
+    By chance, up to 1 % of the numbers of a column may be in half precision, as 17/32 is. A single
+    number is compared only if no number was in half precision in calibration, if no other column
+    of the new problems has finer numbers, and if no finer numbers may follow (``online=True``).
+    """
+    calibrated = record.origin["precision"]
+    if calibrated.keys().isdisjoint(asked):
+        # Only one side has column names, so the columns are compared in order.
+        asked = dict(zip(calibrated, asked.values(), strict=False))
+    may_be_fine = record.settings["online"] or any(
+        n_finer for [(_, n_finer, _)] in asked.values()
+    )
+    for name in [name for name in asked if name in calibrated]:
+        before, finer_before, n_rows = map(sum, zip(*calibrated[name], strict=True))
+        [(half, finer, _)] = asked[name]
+        is_half = not finer and half > (before > 0 or may_be_fine)
+        was_finer = finer_before > 0 and before <= 0.01 * n_rows
+        if (is_half and was_finer) or (finer and before > 1 and not finer_before):
+            kinds = "float16 or bfloat16", "finer"
+            now, then = kinds if is_half else kinds[::-1]
+            raise ValueError(
+                f"the column {name!r} contains {now} numbers, but it had {then} numbers in "
+                "calibration. The guarantee holds only for problems that were made in the same "
+                "way. Compute the column in the same precision, or calibrate again"
+            )
 
 
 def labels_of_models(batch, labels):
@@ -208,22 +235,17 @@ def compare_origin(record, origin, *, skipped=()):
     Provenance keys that start with one of the prefixes ``skipped`` are not compared.
     """
     one_sided = []
-    for section in ("fields", "precision", "provenance"):
+    refuse_other_precision(record, origin["precision"])
+    for section in ("fields", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
-        if section == "precision" and calibrated.keys().isdisjoint(asked):
-            # Only one side has column names, so the columns are compared in order.
-            asked = dict(zip(calibrated, asked.values(), strict=False))
         for key in _distinct([*calibrated, *asked]):
             if key.startswith(skipped):
                 continue
-            # Only columns and provenance keys may be missing on one side.
+            # Only provenance keys may be missing on one side.
             before = (
                 calibrated[key] if section == "fields" else calibrated.get(key, [None])
             )
             now = asked.get(key, [None])
-            if section == "precision":
-                # The numbers with the most digits determine the precision of a column.
-                now = now[-1:]
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
             if known and new:

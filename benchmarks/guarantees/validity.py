@@ -79,7 +79,7 @@ GUARANTEES = {
 
 
 @cache
-def problems(kind, n=6000):
+def problems(kind, n=8000):
     """(graphs, labels) with scores of a kind; the first 300 are for training."""
     graphs, labels = make_reasoning_graphs(n, "felm", random_state=1, return_X_y=True)
     rng = np.random.default_rng(2)
@@ -146,6 +146,8 @@ def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     for d in range(draws):
         rows = rng.permutation(len(pool))[: n + 6 * N_TEST]
         cal, new = rows[:n], rows[n:]
+        if not len(new):
+            raise ValueError(f"n must be below {len(pool)}, got {n}")
         new = np.resize(new, N_TEST)
         filter.calibrate_parts([part[cal]])
         some = part_of_claims(claims, new)

@@ -23,6 +23,7 @@ from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
 from ..graphs.ragged import number_groups
+from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..uses import check, copy_at
@@ -161,7 +162,8 @@ def compare_filters(
     n -= protocol == "leave-one-out"
     alpha = levels.min()
     needed = max(
-        filter._resolved_guarantee.problems_needed(alpha) for filter in filters.values()
+        (filter.guarantee or NoFalseClaim()).problems_needed(alpha)
+        for filter in filters.values()
     )
     if n < needed:
         warn(

@@ -133,9 +133,10 @@ def _check_columns(frame, names, features):
         cells = frame[name].tolist()
         words = [cell for cell in cells if isinstance(cell, str | bool)]
         if len(words) == len(cells) and len({*words}) == 2:
+            yes = max(words, key=str)
             raise ValueError(
-                f"the feature {name!r} must contain numbers, got {words[0]!r}. Convert yes/no "
-                f"columns to numbers first, as in (frame[{name!r}] == {words[0]!r}).astype(int)"
+                f"the feature {name!r} must contain numbers, got {yes!r}. Convert yes/no columns "
+                f"to numbers first, as in (frame[{name!r}] == {yes!r}).astype(int)"
             )
 
 

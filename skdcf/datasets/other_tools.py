@@ -138,8 +138,8 @@ def _dataset(name, columns, feature_names):
             raise ValueError(
                 f"{key} must have one entry for each of the {n} answers, got {len(values)}"
             )
-    for key in {"claims", "alternatives"} & columns.keys():
-        columns[key] = [*map(clean_texts, columns[key])]
+    if "alternatives" in columns:
+        columns["alternatives"] = [*map(clean_texts, columns["alternatives"])]
     records = {
         f"{name}/{i}": {
             "feature_names": feature_names,

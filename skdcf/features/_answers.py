@@ -29,8 +29,7 @@ from ._transformers import OptionalColumns
 _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 ).finditer
-# Whole numbers in square brackets, as in "5 [1, 2]", are citations.
-_match_up_to_digit = re.compile(r"(?s:.*)\d(?![\d, ]{0,50}\])").match
+_match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
 # that stands before a number. A letter after a number is a unit. The tests compare this with
 # `split_sentences`, whose library the features must not require.
@@ -41,9 +40,11 @@ _find_sentences = re.compile(
     r"|\b(?:no|nos|vol|eq|sec|ch|art|op|ex|pp|max|min|nov|jan|feb|mar|apr|jun|jul|aug|sept?|oct"
     r"|dec)\.(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
 ).findall
-# Citations such as " [1]" and remarks such as " (source: 2021)".
+# Citations such as " [1]" and remarks such as " (source: 2021)". In "the roots are [1, 5]", the
+# brackets contain the answer.
 _replace_notes = re.compile(
-    r"(?: |(?<=[.\]]))\[\d{1,3}\]| \((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\)"
+    r"(?:(?<! is)(?<! are)(?<! in)(?<![=:]) |(?<=[.\]]))\[\d{1,3}(?:, ?\d{1,3}){0,9}\]"
+    r"| \((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\)"
 ).sub
 # In an answer, "3 1/2", "3\frac{1}{2}" and "3\u00bd" are sums.
 _separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)").sub
@@ -96,7 +97,7 @@ def find_answer(text, has_options=False):
     marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
     if not marks:
         text = _replace_notes("", text)
-        digit = _match_up_to_digit(text) or re.match(r"(?s:.*)\d", text)
+        digit = _match_up_to_digit(text)
         if digit is None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1

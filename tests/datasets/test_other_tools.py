@@ -12,7 +12,7 @@ from skdcf.datasets import from_lm_polygraph, from_uqlm
 CLAIMS = [
     [
         {"claim": "Ada was born in 1815.", "removed": False, "entailment": 0.97},
-        {"claim": "She flew to Mars.<|im_end|>", "removed": True, "entailment": 0.02},
+        {"claim": "She flew to Mars.", "removed": True, "entailment": 0.02},
     ],
     [{"sentence": "Paris is in France.", "removed": False, "entailment": 1.0}],
 ]

@@ -116,6 +116,7 @@ It is 5 to 6. | It is 4 to 6.
 x < 5 | x > 5
 The tower is 330 m tall.[1] | The tower is 300 m tall.[1]
 It is 5 [1, 2]. | It is 6 [1, 2].
+The 2 roots are [1, 5]. | The 2 roots are [7, 9].
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}

@@ -95,13 +95,17 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
 def heading_mark(layout: list[str], i: int) -> str:
     r"""Return how a line is marked as a heading: "\f" (number signs), "\v" (bold) or an empty text.
 
-    ``i`` is the odd position of a sentence, which must be alone on its line. Sentences contain
-    neither "\f" nor "\v" after their white space was joined.
+    ``i`` is the odd position of a sentence, which must be alone on its line and no item of a list.
+    Four number signs may precede the answer, as in "#### 42". Sentences contain neither "\f" nor
+    "\v" after their white space was joined.
     """
     before, text, after = layout[i - 1 : i + 2]
-    if not (i == 1 or re.search(_BREAK, before)) or not re.search(_BREAK, after):
+    if before.strip() or not re.search(_BREAK, after):
         return ""
-    return {"#": "\f", "*": "\v"}.get(text[0], "")
+    if i > 1 and not re.search(_BREAK, before):
+        return ""
+    signs = re.match(r"#{1,3}(?= )|\*", text)
+    return {"#": "\f", "*": "\v"}[signs[0][0]] if signs else ""
 
 
 def _fits(layout, n_claims):

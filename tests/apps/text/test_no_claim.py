@@ -53,7 +53,7 @@ Pros:
 *Cons:*
 ### **Costs:**
 ## 2. History
-**1. Overview:**
+**1. Pros:**
 **Here is what I found:**
 """
 # Such a line may be the whole answer to the question.
@@ -66,6 +66,8 @@ Can help.
 Sure! \u221e
 Sure! \u2705
 Okay. `**`
+Answer: \U0001f600
+Sure! \U0001f621
 Yes, we can help with that.
 Absolutely.
 Apologize for the delay.
@@ -122,6 +124,7 @@ def test_what_claims_nothing_is_on_the_list():
         "It is one of three.\n\n## Location",
         "**Location**\n\nIt explains the price.",
         "- **Location**\n- **Climate**",
+        "- **Location**\n- **Strengths**\n- Maps",
         "Location\n===\nIt explains the price.",
     ],
 )

@@ -75,7 +75,7 @@ def refuse_incomplete(record, n_features):
     }
     for section, names in needed.items():
         if {*names} - {*origin.get(section, ())} or section not in origin:
-            raise ValueError(f"{section!r} must contain {names}. Fit the filter again")
+            raise ValueError(f"{[section, *names]} must be known. Fit the filter again")
     if n_features and not origin["precision"]:
         raise ValueError("'precision' must be known. Fit the filter again")
 
@@ -159,7 +159,7 @@ def half_precision(batch):
     for i, name in enumerate(batch.feature_names or range(table.shape[1])):
         half = table[is_half[:, i], i].tolist()
         n_finer = len(table) - int(is_short[:, i].sum())
-        found[name] = [(len(half if n_finer else {*half}), n_finer, len(table))]
+        found[name] = len(half if n_finer else {*half}), n_finer, len(table)
     return found
 
 
@@ -167,20 +167,21 @@ def refuse_other_precision(record, asked):
     """Raise ValueError if columns are in half precision but had finer numbers, or vice versa.
 
     By chance, up to 1 % of the numbers of a column may be in half precision, as 17/32 is. A single
-    number is compared only if no number was in half precision in calibration, if no other column
-    of the new problems has finer numbers, and if no finer numbers may follow (``online=True``).
+    number is compared only if none of at least 200 numbers was in half precision in calibration,
+    if no other column of the new problems has finer numbers, and if no finer numbers may follow
+    (``online=True``).
     """
     calibrated = record.origin["precision"]
     if calibrated.keys().isdisjoint(asked):
         # Only one side has column names, so the columns are compared in order.
         asked = dict(zip(calibrated, asked.values(), strict=False))
     may_be_fine = record.settings["online"] or any(
-        n_finer for [(_, n_finer, _)] in asked.values()
+        n_finer for _, n_finer, _ in asked.values()
     )
     for name in [name for name in asked if name in calibrated]:
-        before, finer_before, n_rows = map(sum, zip(*calibrated[name], strict=True))
-        [(half, finer, _)] = asked[name]
-        is_half = not finer and half > (before > 0 or may_be_fine)
+        before, finer_before, n_rows = calibrated[name]
+        half, finer, _ = asked[name]
+        is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
         if (is_half and was_finer) or (finer and before > 1 and not finer_before):
             kinds = "float16 or bfloat16", "finer"
@@ -226,7 +227,17 @@ def join_origins(origins):
             for key in _distinct(key for made in origins for key in made[section])
         }
         for section in origins[0]
-    }
+        if section != "precision"
+    } | {"precision": _add_counts([made["precision"] for made in origins])}
+
+
+def _add_counts(parts):
+    """Return the sums of the results of `half_precision` for several parts."""
+    counts = {}
+    for part in parts:
+        for name, found in part.items():
+            counts[name] = tuple(np.add(found, counts.get(name, 0)).tolist())
+    return counts
 
 
 def compare_origin(record, origin, *, skipped=()):

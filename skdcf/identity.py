@@ -94,7 +94,8 @@ def content_hashes(batch):
     hashes = text_hashes(batch)
     hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
-        questions = [hash_text(text or "") for text in batch.problems]
+        # The hash of an answer without a question does not depend on other problems.
+        questions = [hash_text(text) if text else 0 for text in batch.problems]
         with np.errstate(over="ignore"):
             hashes += mix(np.array(questions, np.uint64))
     return hashes

@@ -79,8 +79,9 @@ GUARANTEES = {
 
 
 @cache
-def problems(kind, n=8000):
+def problems(kind):
     """(graphs, labels) with scores of a kind; the first 300 are for training."""
+    n = 8000 if kind == "continuous" else 6000
     graphs, labels = make_reasoning_graphs(n, "felm", random_state=1, return_X_y=True)
     rng = np.random.default_rng(2)
     features = np.array(graphs.features)

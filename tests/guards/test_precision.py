@@ -87,3 +87,12 @@ def test_a_filter_that_calibrated_on_fewer_columns_can_be_copied():
     cf = HardCF("b").fit(graphs(TABLE, ["a", "b"]), LABELS[:, None])
     cf.calibrate(graphs(TABLE[:, 1:], ["b"]), LABELS[:, None])
     assert copy(cf).threshold_ == cf.threshold_
+
+
+def test_parts_are_counted_together():
+    cf = HardCF(0).fit(TABLE, LABELS)
+    rows = np.split(np.arange(200), 50)
+    cf.calibrate_parts([cf.calibration_part(TABLE[r], LABELS[r], False) for r in rows])
+    with pytest.raises(ValueError, match="column 0 contains float16"):
+        cf.predict(float16(TABLE))
+    assert cf._record.origin["precision"][0] == (0, 200, 200)

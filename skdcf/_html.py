@@ -41,8 +41,8 @@ CLAIMS_LISTED = 400
 def decisions(n_claims, kept=None, labels=None):
     """Yield whether each claim is kept, its label, and both in words, such as "kept, false".
 
-    If ``kept`` is None, all claims are kept, and if ``labels`` is None, all of them are true, but
-    the words do not say so.
+    None for ``kept`` means that all claims are kept, and None for ``labels`` that all are true. The
+    words then omit the decision or the label.
     """
     for v in range(n_claims):
         is_kept = kept is None or kept[v]

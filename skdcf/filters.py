@@ -415,7 +415,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         part : CalibrationPart
-            The calibration data, which require about 60 bytes per problem and its first claim,
+            The calibration data, which require about 60 bytes per problem plus its first claim,
             and the hash of the scorer at the end of `fit`. Do not change the fitted scorer
             afterwards.
         """

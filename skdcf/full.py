@@ -212,7 +212,7 @@ class LabelledAnswers:
 
     @cached_property
     def _is_added(self):
-        """Whether the fit uses a claim, because all earlier claims of its answer are true."""
+        """Whether each claim is used in the fit: all earlier claims of its answer must be true."""
         n_false = np.append(0, np.cumsum(self.labels != 1))
         return n_false[:-1] == n_false[self.batch.offsets[self.batch.problem_of]]
 
@@ -222,7 +222,7 @@ class LabelledAnswers:
 
     @cached_property
     def _scored(self):
-        """The calibration answers that have a score: their rows, themselves, and their claims."""
+        """Indices, batch and claim rows of the calibration answers that have a score."""
         offsets = self.batch.offsets
         n_false = segment_sum(self.labels != 1, offsets)[: len(self.groups)]
         answers = np.flatnonzero(n_false > self.max_false)

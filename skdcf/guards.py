@@ -75,7 +75,9 @@ def refuse_incomplete(record, n_features):
     }
     for section, names in needed.items():
         if {*names} - {*origin.get(section, ())} or section not in origin:
-            raise ValueError(f"{[section, *names]} must be known. Fit the filter again")
+            raise ValueError(
+                f"the saved filter must contain {section!r} with {names}. Fit the filter again"
+            )
     if n_features and not origin["precision"]:
         raise ValueError("'precision' must be known. Fit the filter again")
 
@@ -142,7 +144,7 @@ def _distinct(values):
 
 
 def half_precision(batch):
-    """Return the numbers of half-precision numbers, of finer numbers and of rows of each column.
+    """Count the half-precision numbers, the finer numbers and the rows of each column.
 
     A number in half precision is a float16 or bfloat16 number with more than four significant
     digits. If there are no finer numbers, equal numbers are counted once. The keys are the names
@@ -444,7 +446,7 @@ def _refuse_many(is_copy, is_second, part, most):
     if has_many.any():
         own = has_many[group_of]
         text = mode(sorted(part.texts[is_copy & own]))
-        example = f". The most frequent one begins with {show(text)}" if text else ""
+        example = f". The most frequent copy begins with {show(text)}" if text else ""
         raise ValueError(
             f"at most {most:.0%} of the calibration answers may equal other or training answers, "
             f"but {is_copy[own].sum()} of {own.sum()} do{example}. If the data contain answers "
@@ -457,15 +459,16 @@ def _refuse_many(is_copy, is_second, part, most):
 
 # Rounding. The last bits of a score may differ in another batch, on another machine or in
 # float32. The risk of an exact copy of a false claim may then lie below its calibrated score.
-# With such copies, the coverage was 0.74 instead of 0.90. Calibration scores are therefore
-# lowered, first by the larger of two differences, and equal scores once more:
+# With such copies, the coverage was 0.74 instead of 0.90. Calibration scores are therefore lowered
+# by the larger of `measure_rounding` and `resolution_of`, and equal scores are lowered further by
+# `below_copies`:
 #
 # measure_rounding  ten times the difference between batches, if the scorer computes in batches
 # resolution_of     the resolution of the scorer, or of float32 if columns or scores have it
 # below_copies      a millionth, for equal scores that are not round
 #
-# In use, the risks in rows of float32 numbers are raised (raised), because the same row may have
-# calibrated in float64.
+# At prediction, `raised` increases the risks of rows with float32 numbers, because the same row may
+# have been calibrated in float64.
 
 _SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
 

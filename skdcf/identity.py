@@ -94,7 +94,7 @@ def content_hashes(batch):
     hashes = text_hashes(batch)
     hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
-        # The hash of an answer without a question does not depend on other problems.
+        # 0 leaves the hash as it is if no problem has a question.
         questions = [hash_text(text) if text else 0 for text in batch.problems]
         with np.errstate(over="ignore"):
             hashes += mix(np.array(questions, np.uint64))
@@ -120,7 +120,7 @@ def are_fine(batch):
         len(values) > 30 and has_many_digits(values).mean() >= 0.9
         for values in map(np.unique, columns)
     )
-    # The search ends at the second column.
+    # Both calls advance the same generator, so the search ends at the second fine column.
     return any(fine) and any(fine)
 
 

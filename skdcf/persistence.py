@@ -23,7 +23,8 @@ from ._version import __version__
 
 FilePath: TypeAlias = str | os.PathLike[str]
 
-# Raise this number whenever a class that files contain is moved, renamed or given other attributes.
+# Increase this number whenever a class that files contain is moved, renamed or given other
+# attributes.
 FORMAT = 7
 
 #: Types of other packages that a file may contain, besides those that skops trusts.
@@ -144,8 +145,8 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
             schema = json.dumps(json.loads(archive.read("schema.json")))
         if about.get("format") != FORMAT:
             raise ValueError(
-                f"the format must be {FORMAT}, got {about.get('format')} from skdcf "
-                f"{about.get('skdcf')}, so fit the filter again or load it with that version"
+                f"the format must be {FORMAT}, got {about.get('format')}, written by skdcf "
+                f"{about.get('skdcf')}. Load the file with that version, or fit the filter again"
             )
         names = {*io.get_untrusted_types(data=content)}
         # A functools.partial object can claim the name of any trusted function.

@@ -136,9 +136,10 @@ environment. All rows of the table use the same answers. If two rows use the sam
 only in the filter. MACI sums the costs of the claims in an answer and calibrates by group. The
 cci-sdk query filters in the same way as `~skdcf.HardCF`. MACI is designed for scores from several
 language models, which are not available for these answers. Here, MACI combines the published score
-with two columns of skdcf. For the other packages, the regression was trained on half of the
-labelled answers and calibrated on the other half. The standard errors do not take the overlap
-between splits into account. The guarantee concerns the second of the four numbers at each level."""
+with two columns of skdcf. For the other packages, a regression was trained on half of the labelled
+answers, and the filter was calibrated on the other half. The standard errors do not take the
+overlap between splits into account. The guarantee concerns the second of the four numbers at each
+level."""
 
 WRITTEN = """\
 With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding

@@ -4,7 +4,7 @@ Twenty-five labels
 
 A filter splits its labels into those for training and those for calibration. At alpha = 0.05,
 calibration needs at least 19 answers, so 25 labels are too few for both. With
-``calibration_size="all"``, each label is used twice. The guarantee is the same, but the scorer is
+``calibration_size="all"``, most labels are used twice. The guarantee is the same, but the scorer is
 fitted again for each new answer, which takes 1 to 10 ms.
 """
 
@@ -51,4 +51,4 @@ ax.set(xlabel="coverage", ylabel="share of answers shown", ylim=(0, 1))
 ax.legend()
 
 # %%
-# The filter that splits its labels shows no answer. With 32 or more labels, it shows answers too.
+# With fewer than 32 labels, the filter that splits its labels shows no answer.

@@ -35,9 +35,9 @@ stream = stream.replace_features(features, stream.feature_names)
 # %%
 # Two monitors
 # ------------
-# One monitor bets against the guarantee, and the other against an unchanged distribution. Under its
-# hypothesis, the probability that its wealth ever reaches ``1 / delta = 20`` is at most 5 %, for
-# streams of any length.
+# One monitor bets against the guarantee, and the other against an unchanged distribution. If what a
+# monitor bets against is true, its wealth ever reaches ``1 / delta = 20`` with a probability of at
+# most 5 %, for streams of any length.
 
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 

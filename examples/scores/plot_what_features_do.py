@@ -27,8 +27,9 @@ explained = explain(reader, answers[324], truth[324])
 explained
 
 # %%
-# The log odds of a claim are a weighted sum, so they are a sum of contributions, relative to those
-# of an average claim. These are the largest ones of the first dropped claim.
+# The log odds of a claim are a weighted sum of the features, so each feature contributes a part,
+# measured relative to an average claim. These are the largest contributions for the first dropped
+# claim.
 
 from skdcf.inspection import shap_values
 

@@ -85,7 +85,7 @@ def parse_line(line):
 
 
 def refuse_surrogates(record):
-    """Raise UnicodeError, a ValueError, if a value contains half of a character."""
+    """Raise UnicodeError, a ValueError, if a value contains an unpaired surrogate."""
     for key, value in record.items():
         try:
             json.dumps([key, value], ensure_ascii=False).encode()

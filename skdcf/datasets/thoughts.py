@@ -45,7 +45,7 @@ def without_thoughts(text):
 
 
 def clean_texts(texts):
-    """Return a list of texts without thoughts and control tokens, or another value as it is."""
+    """Remove thoughts and control tokens from a list of texts. Other values are returned as is."""
     if not isinstance(texts, list | tuple):
         return texts
     return [without_thoughts(text) if isinstance(text, str) else text for text in texts]

@@ -203,7 +203,7 @@ def rows_of_levels(alphas, counts, questions, calibration=None):
 
 
 def counts_of_filters(filters, X, y, levels):
-    """Return the counts of filters with one scorer, each at its level, as `count` does."""
+    """Return the result of `count` for each filter at its level. All filters share one scorer."""
     risks, problems = filters[0]._risks_of(X, y)
     counts = []
     for filter, level in zip(filters, levels, strict=True):

@@ -30,9 +30,9 @@ _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
-# A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
-# that stands before a number. A letter after a number is a unit. The tests compare this with
-# `split_sentences`, whose library the features must not require.
+# A sentence ends at punctuation, except after an initial or an abbreviation. Some abbreviations,
+# such as "no.", count only before a number. A letter after a number is a unit, not an initial. The
+# tests compare this with `split_sentences`, which needs an optional package.
 _find_sentences = re.compile(
     r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
     r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
@@ -51,8 +51,8 @@ _separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)
 _replace_mixed = re.compile(
     r"(?<![\d,])(\d{1,9}) +\(?\(?(\d{1,9})\)?/\(?([1-9]\d{0,8})\)?\)?"
 ).sub
-# A number, fraction or product, and the words after it. Nothing else may follow. Two slashes
-# separate the parts of a date.
+# Split a number, fraction or product from the words after it. If anything but words follows, there
+# is no number. Two slashes separate the parts of a date.
 _split_amount = re.compile(
     r"(?s)(?:(?!\d+/\d+/)"
     r"((?>-? ?[\d(](?:(?:[\d.,()/*^{} ]|(?<=[({^])-)*[\d)}])?(?:e-?\d{1,3}\b)?))"
@@ -83,15 +83,16 @@ def find_answer(text, has_options=False):
     text : str
         Answer or claim text.
     has_options : bool, default=False
-        Whether the question has options, so ``Choice_`` precedes the answer.
+        Whether the question has options, so ``Choice_`` may mark the answer.
 
     Returns
     -------
     answer : str or None
-        The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
-        contains no such marker, the last number is returned, with the unit after it. If it is the
-        second number of a range or date, the first one precedes it. A word such as "not" also
-        precedes it. The result is None if there is no number.
+        The text after the last ``\boxed{``, "####" or "the answer is", or after ``Choice_`` if
+        ``has_options`` is True. If the text contains no such marker, the last number is returned,
+        with the unit after it. If it is the second number of a range or date, the first one
+        precedes it. A preceding word such as "not" is included. The result is None if there is no
+        number.
     """
     text = clean(text)
     marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
@@ -101,7 +102,7 @@ def find_answer(text, has_options=False):
         if digit is None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1
-        # maximum number of characters before the number that are read
+        # Read at most 60 characters before the number.
         before, earlier = _split_series(text, max(start - 60, 0), start)[0]
         number, *unit = text[start : start + 200].split(" ", 2)[:2]
         return " ".join(
@@ -115,7 +116,7 @@ def find_answer(text, has_options=False):
     rest = text[mark.end() : mark.end() + 200].lstrip(" :=")
     if mark[0][-1] == "{":
         depths = accumulate((sign == "{") - (sign == "}") for sign in rest)
-        end = [*depths, -1].index(-1)  # The closing bracket may be missing.
+        end = [*depths, -1].index(-1)  # The closing brace may be missing.
         return rest[:end].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
@@ -137,10 +138,10 @@ def normalise_answer(answer, has_options=False, counted=()):
     Returns
     -------
     normalised_answer : float or str
-        The value as a float if the text is a single number, fraction or product. If words follow,
-        such as a unit of measurement, the result is the value and these words as a str. For any
-        other text, such as a date, a range or a bound, the result is the text without markup or
-        spaces.
+        The value as a float if the text is a single number, fraction or product. If words other
+        than those in ``counted`` follow, such as a unit of measurement, the result is the value and
+        these words as a str. For any other text, such as a date, a range or a bound, the result is
+        the text without markup or spaces.
     """
     text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
     letter = r"\(?([a-z])(?:[).:,]|$)" if has_options else r"\(?([a-z])[).:,]?$"

@@ -66,8 +66,8 @@ def hold_out(n, count, groups, rng):
 # the errors would determine the scores, which would then differ between batches.
 NOISE = 1e-12
 
-# Regularisation parameter C of logistic regressions on standardised columns. It is strong, because
-# only a few answers contain an error.
+# Inverse regularisation strength C of logistic regressions on standardised columns. The penalty is
+# strong, because only a few answers contain an error.
 STRENGTH = 0.03
 
 

@@ -164,7 +164,7 @@ def test_an_answer_ends_where_its_sentence_ends(answer):
     assert find_answer(text, False).rstrip(".") == sentence.rstrip(".")
 
 
-def test_the_question_names_what_an_answer_may_repeat():
+def test_the_noun_after_how_many_may_be_omitted():
     claims, others = ["The answer is 18 eggs."], ["#### 18"]
     for question, share in ("How many eggs are left?", 1), ("What is left?", 0):
         table = table_of([graph_of(claims, others, problem=question)])

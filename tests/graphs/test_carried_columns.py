@@ -25,7 +25,7 @@ def test_a_comparison_computes_columns_once(monkeypatch):
     assert counted == [40]
 
 
-def test_a_transformer_may_add_no_columns():
+def test_a_filter_without_any_columns_is_refused():
     graphs = [ReasoningGraph(None, (), claims=["1 + 1 = 2"]) for _ in range(40)]
     cf = HardCF(features=AgreementFeatures(optional=True))
     with pytest.raises(ValueError, match="features"):

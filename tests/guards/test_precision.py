@@ -62,7 +62,7 @@ def test_numbers_that_are_in_half_precision_by_chance_are_allowed():
     prices[2, 1] = 53.125
     cf = HardCF(0).fit(prices, LABELS[:100])
     cf.predict([[12.125, 7.3]])  # The other column has a finer number.
-    cf.predict([[12.125, 7]])  # There was one in calibration.
+    cf.predict([[12.125, 7]])  # Column 0 had such numbers in calibration.
     with pytest.raises(ValueError, match="column 1 contains float16"):
         cf.predict(float16(prices))
 
@@ -83,7 +83,7 @@ def test_columns_are_compared_by_name():
         cf.predict(graphs(TABLE[:9], ["a", "b"]))
 
 
-def test_a_filter_that_calibrated_on_fewer_columns_can_be_copied():
+def test_a_filter_that_was_calibrated_on_fewer_columns_can_be_copied():
     cf = HardCF("b").fit(graphs(TABLE, ["a", "b"]), LABELS[:, None])
     cf.calibrate(graphs(TABLE[:, 1:], ["b"]), LABELS[:, None])
     assert copy(cf).threshold_ == cf.threshold_

@@ -156,7 +156,7 @@ def test_every_changed_byte_is_noticed_or_harmless(saved):
 
 
 def test_stored_names_belong_to_the_format(tmp_path):
-    """Raise FORMAT if a stored class, attribute or key is renamed, and update the hash."""
+    """Increase FORMAT if a stored class, attribute or key is renamed, and update the hash."""
     names = set()
 
     def visit(node):
@@ -193,7 +193,7 @@ def test_a_file_without_what_new_problems_are_compared_with_is_refused(name, sav
         skdcf.load(saved)
 
 
-def test_a_file_without_the_precision_of_the_columns_is_refused(saved):
+def test_a_filter_without_the_precision_of_the_columns_is_not_saved(saved):
     cf = fitted("hard")
     cf._record.origin["precision"].clear()
     with pytest.raises(ValueError, match="'precision' must be"):

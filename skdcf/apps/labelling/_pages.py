@@ -127,5 +127,5 @@ async def _refuse(_, error):
     status, detail = 422, str(error)
     if isinstance(error, UnicodeError):
         status = 400
-        detail = "a text must be UTF-8 without unpaired surrogates. Remove them"
+        detail = "the text contains an unpaired surrogate. Remove this character"
     return JSONResponse({"detail": detail}, status)

@@ -93,11 +93,11 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
 
 
 def heading_mark(layout: list[str], i: int) -> str:
-    r"""Return how a line is marked as a heading: "\f" (number signs), "\v" (bold) or an empty text.
+    r"""Return how a heading is marked: "\f" (number signs), "\v" (bold or italic) or "".
 
-    ``i`` is the odd position of a sentence, which must be alone on its line and no item of a list.
-    Four number signs may precede the answer, as in "#### 42". Sentences contain neither "\f" nor
-    "\v" after their white space was joined.
+    The mark is empty unless the sentence at the odd position ``i`` is alone on its line and not a
+    list item. Four or more number signs are not a heading: "#### 42" is an answer. Sentences
+    contain neither "\f" nor "\v" once their white space is joined.
     """
     before, text, after = layout[i - 1 : i + 2]
     if before.strip() or not re.search(_BREAK, after):

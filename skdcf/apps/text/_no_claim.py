@@ -35,8 +35,8 @@ def read_patterns(path: str | None) -> tuple[re.Pattern[str], ...]:
 
 
 def name_of(patterns: tuple[re.Pattern[str], ...]) -> str:
-    """Return the name of a list in the provenance, which depends only on its patterns."""
-    # Raise the first number if sentences are compared with the patterns in another way.
+    """Return a hash of the patterns and of how sentences are matched, for the provenance."""
+    # Increase this number when the matching changes.
     content = "\n".join(["2", *(pattern.pattern for pattern in patterns)])
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
@@ -53,7 +53,8 @@ def makes_claim(
     words = re.sub(r"^(\*{1,3})(.*[^*])\1(:?)$", r"\2\3", words)
     texts = [plain, words]
     if mark:
-        # A number before other words, as in "**42. Hope this helps!**", may be the answer.
+        # With the mark, a number is dropped only from headings. In "**42. Hope this helps!**", it
+        # may be the answer.
         texts.append(mark + re.sub(r"^\d{1,2}[.)] ", "", words))
     return not any(p.fullmatch(text) for p in patterns for text in texts)
 

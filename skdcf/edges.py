@@ -151,7 +151,7 @@ def heading_level(text: str) -> int:
     if number_signs := re.match(r"#{1,6}(?=\s)", text):
         return len(number_signs[0])
     # A pattern for the end of a text would take quadratic time.
-    end = re.split(r"\w", text[::-1], maxsplit=1)[0]
+    end = re.split(r"[^\W_]", text[::-1], maxsplit=1)[0]
     is_bold_line = re.fullmatch(r"\*\*[^*]*[^*.!?]\*\*", text)
     return 7 if is_bold_line or ":" in end or "\uff1a" in end else 0
 

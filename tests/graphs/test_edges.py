@@ -75,7 +75,14 @@ def test_hostile_text_takes_linear_time(piece):
 
 
 def test_a_claim_depends_on_the_heading_above_it():
-    claims = ["It is old.", "# A", "It covers:", "Fire.", "**Not covered**", "**Yes.**"]
+    claims = [
+        "It is old.",
+        "# A",
+        "__It covers:__",
+        "Fire.",
+        "**Not covered**",
+        "**Yes.**",
+    ]
     claims += ["## B", "Floods.", "# C"]
     found = heading_edges(claims)
     assert found == [(1, 2), (2, 3), (1, 4), (4, 5), (1, 6), (6, 7)]

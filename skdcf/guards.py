@@ -76,7 +76,7 @@ def refuse_incomplete(record, n_features):
     for section, names in needed.items():
         if {*names} - {*origin.get(section, ())} or section not in origin:
             raise ValueError(
-                f"the saved filter must contain {section!r} with {names}. Fit the filter again"
+                f"the saved filter must contain {[section, *names]}. Fit the filter again"
             )
     if n_features and not origin["precision"]:
         raise ValueError("'precision' must be known. Fit the filter again")

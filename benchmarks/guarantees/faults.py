@@ -1,14 +1,14 @@
 """How often a false claim is kept in cases that break the assumptions of a guarantee.
 
-Each case generates labelled answers and new answers, with a bound of .1 (of .3 for `release`). The
-program prints the share of new answers in which a false claim is kept (a refusal counts as nothing
-kept), and the shares of draws that are refused or cause a warning. In the first eight cases, many
-answers are copies. In "row orders", the first share is that of the draws in which two orders of the
-same rows result in different thresholds. In the next four cases, the precision differs between
-calibration and use. Then a search chooses a column or a level with the calibration labels.
-"release, harder group" is the rate among the shown answers of the harder of two groups. In the last
-case, the filter is loaded from the file given by --file, which the first run writes. To compare two
-checkouts, run the program in both with the same file::
+Each case generates labelled and new answers. The error rate is bounded by .1 (by .3 for `release`).
+The program prints the share of new answers in which a false claim is kept (a refusal counts as
+nothing kept), and the shares of draws that are refused or cause a warning. In the first eight
+cases, many answers are copies. In "row orders", the first share is that of the draws in which two
+orders of the same rows result in different thresholds. In the next four cases, the precision
+differs between calibration and use. Then a search chooses a column or a level with the calibration
+labels. "release, harder group" is the rate among the shown answers of the harder of two groups. In
+the last case, the filter is loaded from the file given by --file, which the first run writes. To
+compare two checkouts, run the program in both with the same file::
 
     PYTHONPATH=CHECKOUT python benchmarks/guarantees/faults.py --draws 200 --file FILE
     python -m benchmarks.guarantees.faults --draws 200 --file FILE

@@ -31,8 +31,8 @@ _find_marks = re.compile(
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # A sentence ends at punctuation, except after an initial or an abbreviation. Some abbreviations,
-# such as "no.", count only before a number. A letter after a number is a unit, not an initial. The
-# tests compare this with `split_sentences`, which needs an optional package.
+# such as "no.", are recognised only before a number. A letter after a number is a unit, not an
+# initial. The tests compare this with `split_sentences`, which needs an optional package.
 _find_sentences = re.compile(
     r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
     r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
@@ -51,8 +51,8 @@ _separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)
 _replace_mixed = re.compile(
     r"(?<![\d,])(\d{1,9}) +\(?\(?(\d{1,9})\)?/\(?([1-9]\d{0,8})\)?\)?"
 ).sub
-# Split a number, fraction or product from the words after it. If anything but words follows, there
-# is no number. Two slashes separate the parts of a date.
+# Split a number, fraction or product from the words after it. If something other than words follows
+# the number, the whole text is taken as words. Two slashes separate the parts of a date.
 _split_amount = re.compile(
     r"(?s)(?:(?!\d+/\d+/)"
     r"((?>-? ?[\d(](?:(?:[\d.,()/*^{} ]|(?<=[({^])-)*[\d)}])?(?:e-?\d{1,3}\b)?))"

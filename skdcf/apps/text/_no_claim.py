@@ -53,9 +53,9 @@ def makes_claim(
     words = re.sub(r"^(\*{1,3})(.*[^*])\1(:?)$", r"\2\3", words)
     texts = [plain, words]
     if mark:
-        # With the mark, a number is dropped only from headings. In "**42. Hope this helps!**", it
-        # may be the answer.
-        texts.append(mark + re.sub(r"^\d{1,2}[.)] ", "", words))
+        # Only small numbers before headings number them. Others, as in "**42. Explanation:**" or
+        # "**3. Hope this helps!**", may be the answer.
+        texts.append(mark + re.sub(r"^1?\d[.)] ", "", words))
     return not any(p.fullmatch(text) for p in patterns for text in texts)
 
 

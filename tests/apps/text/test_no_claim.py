@@ -62,7 +62,8 @@ Sure, aspirin is safe.
 Yes.
 Can help.
 42. Hope this helps!
-**42. Hope this helps!**
+**3. Hope this helps!**
+**42. Summary:**
 Sure! \u221e
 Sure! \u2705
 Okay. `**`

@@ -5,7 +5,7 @@ A failed check raises a ValueError that contains the argument name, the value an
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from importlib import import_module
 from ipaddress import ip_address
@@ -130,6 +130,20 @@ def other_row(rows):
     return None
 
 
+def listed(values, name):
+    """Return values as a list, or raise ValueError if their order is undefined."""
+    if type(values) is list:  # The following checks are slow.
+        return values
+    # A string is not accepted as a list of strings. Sets and mappings are unordered.
+    other = isinstance(values, (str, bytes, Set, Mapping, ValuesView))
+    is_scalar = getattr(values, "ndim", 1) == 0
+    if other or is_scalar or not isinstance(values, Iterable):
+        raise ValueError(
+            f"{name} must be a list, not a string or a set, got a {type(values).__name__}"
+        )
+    return list(values)
+
+
 def refuse_iterator(name, value):
     """Raise ValueError if a value is an iterator, which can be read only once."""
     if isinstance(value, Iterator):
@@ -153,6 +167,12 @@ def printable(text, also=""):
     return "".join(
         c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
     )
+
+
+def show(value):
+    """Return the ``repr`` of a value on one line, truncated if it is long."""
+    text = printable(repr(value))
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def is_loopback(host):

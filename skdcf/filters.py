@@ -56,7 +56,14 @@ from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
 from .parts import CalibrationPart, first_claims, number
-from .scorers import ClassifierScorer, ConfTrScorer, FitTask, resolve
+from .scorers import (
+    ClassifierScorer,
+    ConfTrScorer,
+    FitTask,
+    as_scorer,
+    out_of_fold_confidence,
+    scorer_requires_fit,
+)
 from .training import splitting
 
 Level: TypeAlias = float | None
@@ -201,7 +208,7 @@ class ConformalFilter(Settings):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
 
             # Hold out questions for calibration, unless nothing learns.
-            learns = scorer is None or resolve.scorer_requires_fit(scorer)
+            learns = scorer is None or scorer_requires_fit(scorer)
             if learns and self.calibration_size == "all":
                 full.fit(self, problems, scorer)
                 return self
@@ -285,7 +292,7 @@ class ConformalFilter(Settings):
         scorer = self._wanted_scorer(columns)
         if self.calibration_size == "all" and scorer == "linear":
             scorer = ClassifierScorer()  # from which the training of "linear" starts
-        scorer = resolve.as_scorer(scorer, columns)
+        scorer = as_scorer(scorer, columns)
         for name in ("relaxation", "training"):
             if getattr(self, name) is not None and not scorer.uses_relaxation:
                 raise ValueError(
@@ -345,8 +352,8 @@ class ConformalFilter(Settings):
         The risks are out-of-fold risks if the scorer learns.
         """
         confidence = None
-        if resolve.scorer_requires_fit(scorer):
-            confidence = resolve.out_of_fold_confidence(
+        if scorer_requires_fit(scorer):
+            confidence = out_of_fold_confidence(
                 scorer, train.columns, train.labels, task
             )
         risks = self._path_risks(train, confidence)

@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ._checks import counted, printable, warn
+from ._checks import counted, printable, show, warn
 from .edges import chain_edges
 from .exceptions import (
     CalibrationWarning,
@@ -25,7 +25,6 @@ from .exceptions import (
     LabelWarning,
     ParameterWarning,
 )
-from .graphs.checks import show
 from .graphs.ragged import ranges
 from .identity import has_many_digits, mix, question_groups, read_groups
 

@@ -27,9 +27,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_groups, is_integer, is_missing
+from ._checks import check_groups, is_integer, is_missing, show
 from .graphs import GraphBatch, ReasoningGraph, as_batch
-from .graphs.checks import show
 from .graphs.ragged import reduce_segments, starts_run
 
 #: Question of each problem. False means that each problem belongs to a separate question.

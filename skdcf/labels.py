@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import is_integer, is_missing, is_number, refuse_iterator
+from ._checks import is_integer, is_missing, is_number, listed, refuse_iterator, show
 from .graphs import GraphBatch
-from .graphs.checks import listed, show
 from .graphs.ragged import offsets_of
 
 #: Labels as one array per problem, or as one flat array.

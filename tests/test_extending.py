@@ -8,9 +8,10 @@ from textwrap import dedent, indent
 
 import pytest
 
-PLACES = {
-    "scorers": ("doubtful_children", "DoubtfulChildren"),
-    "guarantees": ("true_conclusion", "TrueConclusion"),
+MODULES = {
+    "doubtful_children": "scorers",
+    "normal_relaxation": "relaxation",
+    "true_conclusion": "guarantees",
 }
 PROGRAM = """
 import skdcf
@@ -31,12 +32,11 @@ def test_the_examples_inside_the_package(checkout, tmp_path):
     development = checkout / "docs/development"
     page = (development / "extending.rst").read_text("utf-8")
     package = shutil.copytree(checkout / "skdcf", tmp_path / "skdcf")
-    for folder, (file, name) in PLACES.items():
-        shutil.copy(development / f"{file}.py", package / folder / f"_{file}.py")
-        append(package / folder / "__init__.py", f"from ._{file} import {name}\n")
-    example = (development / "normal_relaxation.py").read_text("utf-8")
-    own = example.replace("from skdcf.relaxation import PathRelaxation, Relaxation", "")
-    append(package / "relaxation.py", own)
+    for example, module in MODULES.items():
+        text = (development / f"{example}.py").read_text("utf-8")
+        own = re.sub(f"from skdcf.{module} import .*\n", "", text)
+        with (package / f"{module}.py").open("a", encoding="utf-8") as file:
+            file.write(own)
     run(tmp_path, "-c", PROGRAM)
 
     option, start, read = re.findall(
@@ -55,11 +55,6 @@ def test_the_examples_inside_the_package(checkout, tmp_path):
     run(tmp_path, *command, "--first", "2")
     assert len((tmp_path / "new.jsonl").read_text("utf-8").splitlines()) == 2
     assert "got 0" in run(tmp_path, *command, "--first", "0", code=2)
-
-
-def append(path, text):
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
 
 
 def replace(path, old, new):

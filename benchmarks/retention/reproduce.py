@@ -38,8 +38,7 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.identity import question_groups
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, ConfTrScorer
-from skdcf.scorers._models import _tanh
+from skdcf.scorers import ClassifierScorer, ConfTrScorer, _tanh
 from skdcf.training import Adam, SoftTraining
 
 FOLDS, DRAWS, SEARCHES, TRAININGS = 20, 10, 3, 6

@@ -17,7 +17,16 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import Floats, check_list, is_integer, printable, refuse_iterator, warn
+from .._checks import (
+    Floats,
+    check_list,
+    is_integer,
+    listed,
+    printable,
+    refuse_iterator,
+    show,
+    warn,
+)
 from .._html import batch_html, graph_html
 from ..exceptions import ParameterWarning
 from .checks import (
@@ -27,8 +36,6 @@ from .checks import (
     check_table,
     check_value,
     column_names,
-    listed,
-    show,
 )
 from .ragged import (
     find_depth,

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set, ValuesView
+from collections.abc import Mapping
 
 import numpy as np
 
-from .._checks import check_choice, is_missing, is_number, other_row, printable
+from .._checks import (
+    check_choice,
+    is_missing,
+    is_number,
+    listed,
+    other_row,
+    printable,
+    show,
+)
 
 #: Fields of a batch with one value per problem, and their names in a graph.
 ROWS = {
@@ -17,26 +25,6 @@ ROWS = {
     "provenance": "provenance",
     "metadata": "metadata",
 }
-
-
-def show(value):
-    """Return the ``repr`` of a value on one line, truncated if it is long."""
-    text = printable(repr(value))
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def listed(values, name):
-    """Return values as a list, or raise ValueError if their order is undefined."""
-    if type(values) is list:  # The following checks are slow.
-        return values
-    # A string is not accepted as a list of strings. Sets and mappings are unordered.
-    other = isinstance(values, (str, bytes, Set, Mapping, ValuesView))
-    is_scalar = getattr(values, "ndim", 1) == 0
-    if other or is_scalar or not isinstance(values, Iterable):
-        raise ValueError(
-            f"{name} must be a list, not a string or a set, got a {type(values).__name__}"
-        )
-    return list(values)
 
 
 def check_table(features):

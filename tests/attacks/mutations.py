@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = {  # of the files of the package
     "ops/hard.py": "ops graphs estimators",
     "ops/conformal.py": "ops guarantees estimators",
-    "guarantees/*.py": "guarantees guards estimators",
+    "guarantees.py": "guarantees guards estimators",
     "guards.py": "guards estimators",
     "columns.py": "estimators guards",
     "filters.py": "estimators guards guarantees",

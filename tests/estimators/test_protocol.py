@@ -29,10 +29,11 @@ from skdcf.scorers import (
     FeatureScorer,
     FitTask,
     FrequencyScorer,
+    FunctionScorer,
     MLPModel,
     Scorer,
+    as_scorer,
 )
-from skdcf.scorers.resolve import FunctionScorer, as_scorer
 
 N = 79  # (N + 1) / 10 is whole, so that none is left over
 GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)

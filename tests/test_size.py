@@ -24,7 +24,7 @@ MOST_TOKENS = {
     "apps/service": 2505,
     "apps/text": 3665,
     "datasets": 10670,
-    "evaluation": 6080,
+    "evaluation": 6085,
     "features": 13480,
     "graphs": 6610,
     "ops": 6735,

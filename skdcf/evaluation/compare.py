@@ -147,6 +147,7 @@ def compare_filters(
                 f"filter {name!r} must be a skdcf filter, got a {type(filter).__name__}. Pass "
                 "a transformer to the filter as features="
             )
+        filter.validate()
         full.refuse(filter, "a comparison of filters")
     first, *others = filters.values()
     batch, labels = check(first, X, y)

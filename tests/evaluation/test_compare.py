@@ -207,6 +207,7 @@ def test_means_and_errors_over_splits(data, filters):
         ({"alphas": [1.0]}, "alpha .*1.0"),
         ({"filters": {}}, r"filters .*\{\}"),
         ({"filters": {"k": KFold()}}, r"filter 'k'.*KFold"),
+        ({"filters": {"k": HardCF(guarantee="x")}}, "guarantee.*'x'"),
         ({"protocol": "loo"}, "protocol .*'loo'"),
         ({"groups": [1, 2]}, r"groups .*shape \(2,\)"),
         ({"groups": MIXED}, "groups .*type"),

@@ -163,7 +163,7 @@ def apply_columns(fitted, batch: GraphBatch) -> GraphBatch:
     """
     steps = list_steps(fitted)
     our_steps = [*takewhile(_is_own, steps)]
-    if table := (batch.tables or {}).get(_digest(our_steps)):
+    if batch.tables and (table := batch.tables.get(_digest(our_steps))):
         batch = batch.replace_features(*table)
         steps = steps[len(our_steps) :]
     for step in steps:

@@ -15,7 +15,6 @@ from .graphs.ragged import number_groups, starts_run
 from .guarantees import NoFalseClaim
 from .identity import (
     Groups,
-    content_hashes,
     hash_numbers,
     hashes_of,
     mix,
@@ -105,7 +104,7 @@ def choose(
     # The last bits of a risk can depend on the batch and must not affect the choice.
     is_worse = risk > (best + 1e-6 * (1 + np.abs(best)))[question]
     # Hashes of the contents are equal only for copies.
-    order = mix(content_hashes(batch) + hash_numbers(batch))
+    order = mix(hashes_of(batch, False).content + hash_numbers(batch))
     rows = np.lexsort((order, is_worse, question))
     rows = rows[starts_run(question[rows])]
     chosen = batch[rows]

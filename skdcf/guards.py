@@ -329,6 +329,8 @@ def questions_in(record, batch):
 
     Question texts are compared only if they identified the questions in calibration.
     """
+    if batch.problems is None and batch.metadata is None:
+        return Counter()
     question = question_groups(batch)
     by_text = not any("group" in row for row in batch.metadata_rows)
     if by_text and (record.calibrated["named_by"] != "text").any():

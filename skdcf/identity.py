@@ -79,27 +79,6 @@ def _hash_words(text):
     return hash_question("question", words) if words else -1
 
 
-def text_hashes(batch):
-    """Return a hash of the claim texts of each problem, or 0 for problems without texts."""
-    if batch.claims is None:
-        return np.zeros(len(batch), np.uint64)
-    answers = map("\x1f".join, batch.split(batch.claims))
-    hashes = [hash_text(answer) for answer in answers]
-    return np.where(batch.sizes > 0, np.array(hashes, np.uint64), np.uint64(0))
-
-
-def content_hashes(batch):
-    """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
-    hashes = text_hashes(batch)
-    hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
-    if batch.problems is not None:
-        # 0 leaves the hash as it is if no problem has a question.
-        questions = [hash_text(text) if text else 0 for text in batch.problems]
-        with np.errstate(over="ignore"):
-            hashes += mix(np.array(questions, np.uint64))
-    return hashes
-
-
 def has_many_digits(values):
     """Return which numbers have more than four significant digits, as float32 numbers."""
     size = np.maximum(np.abs(values), 1e-290)
@@ -123,21 +102,6 @@ def are_fine(batch):
     return any(fine) and any(fine)
 
 
-def answer_hashes(batch, columns_are_fine):
-    """Return a hash that depends only on the answer, not on the question, or 0 if none is known.
-
-    Several claims are compared by their texts, and problems without texts by columns that are
-    fine (`are_fine`), as float32 numbers. An answer with a single text has no hash, because short
-    answers may well be equal.
-    """
-    if batch.claims is not None:
-        return np.where(batch.sizes > 1, text_hashes(batch), np.uint64(0))
-    if not columns_are_fine:
-        return np.zeros(len(batch), np.uint64)
-    hashes = hash_numbers(batch, single=True)
-    return np.where(batch.sizes > 0, hashes, np.uint64(0))
-
-
 def hash_numbers(batch, single=False):
     """Return a hash of the columns and edges of each problem.
 
@@ -145,20 +109,20 @@ def hash_numbers(batch, single=False):
     """
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
-    with np.errstate(over="ignore"):
-        if single:
+    if single:
+        with np.errstate(over="ignore"):
             table = table.astype(np.float32).astype(float)
-        claims = mix(batch.position.astype(np.uint64))
-        for column, factor in zip(table.T, odd, strict=True):
-            bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
-            claims += (bits ^ (bits >> np.uint64(29))) * factor
-        hashes = batch.sizes.astype(np.uint64)
-        hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
-        if not single:
-            parent, child = batch.position[batch.edges].T.astype(np.uint64)
-            edges = mix(parent + mix(child + np.uint64(1)))
-            hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
-        return mix(hashes)
+    claims = mix(batch.position.astype(np.uint64))
+    for column, factor in zip(table.T, odd, strict=True):
+        bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
+        claims += (bits ^ (bits >> np.uint64(29))) * factor
+    hashes = batch.sizes.astype(np.uint64)
+    hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
+    if not single:
+        parent, child = batch.position[batch.edges].T.astype(np.uint64)
+        edges = mix(parent + mix(child + np.uint64(1)))
+        hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
+    return mix(hashes)
 
 
 def problem_digest(graph):
@@ -184,7 +148,9 @@ class Hashes:
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
     answer : ndarray of uint64 of shape (n_problems,)
-        Hashes of the answers without their questions, or 0 if unknown (`answer_hashes`).
+        Hashes of the answers without their questions, or 0 if unknown. Several claims are compared
+        by their texts, and problems without texts by columns that are fine (`are_fine`), as float32
+        numbers.
     """
 
     named_by: str
@@ -248,24 +214,23 @@ class Hashes:
             Values in whose order equal answers to a question are numbered, such as their scores.
             The last array is the first to be compared.
         """
-        with np.errstate(over="ignore"):
-            named = np.maximum(self.question, -1).view(np.uint64)
-            answer = mix(mix(named) + self.content)
+        named = np.maximum(self.question, -1).view(np.uint64)
+        answer = mix(mix(named) + self.content)
 
-            # Number the copies of an answer, and change the hash of each copy after the
-            # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
-            # order of the rows does not matter.
-            by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
-            place = np.arange(len(by))
-            first = np.where(starts_run(answer[by]), place, 0)
-            copy = np.empty(len(by), np.uint64)
-            copy[by] = place - np.maximum.accumulate(first)
-            answer = np.where(copy > 0, mix(answer + copy), answer)
+        # Number the copies of an answer, and change the hash of each copy after the
+        # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
+        # order of the rows does not matter.
+        by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
+        place = np.arange(len(by))
+        first = np.where(starts_run(answer[by]), place, 0)
+        copy = np.empty(len(by), np.uint64)
+        copy[by] = place - np.maximum.accumulate(first)
+        answer = np.where(copy > 0, mix(answer + copy), answer)
 
-            question = mix(~self.question.view(np.uint64))
-            question = np.where(self.question >= 0, question, answer)
-            salt = _sort_distinct(question)[:6].sum()
-            return mix(answer + salt), mix(question + salt)
+        question = mix(~self.question.view(np.uint64))
+        question = np.where(self.question >= 0, question, answer)
+        salt = _sort_distinct(question)[:6].sum()
+        return mix(answer + salt), mix(question + salt)
 
     def to_store(self):
         """Return the sorted, distinct hashes that are stored to recognise problems."""
@@ -370,9 +335,22 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
     hashes : Hashes
         Hashes of each problem's question, content and answer.
     """
+    content = hash_numbers(batch)
+    answer = np.zeros(len(batch), np.uint64)
+    if batch.claims is not None:
+        texts = map(hash_text, map("\x1f".join, batch.split(batch.claims)))
+        content = np.where(batch.sizes > 0, np.fromiter(texts, np.uint64), content)
+        # An answer with a single text has no hash, because short answers may well be equal.
+        answer = np.where(batch.sizes > 1, content, answer)
+    elif columns_are_fine:
+        numbers = hash_numbers(batch, single=True)
+        answer = np.where(batch.sizes > 0, numbers, answer)
+    if batch.problems is not None:
+        # 0 leaves the hash as it is if no problem has a question.
+        questions = [hash_text(text) if text else 0 for text in batch.problems]
+        content = content + mix(np.array(questions, np.uint64))
     question, text, named_by = _find_questions(batch, groups)
-    answer = answer_hashes(batch, columns_are_fine)
-    return Hashes(named_by, question, text, content_hashes(batch), answer)
+    return Hashes(named_by, question, text, content, answer)
 
 
 def _find_questions(batch, groups):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from statistics import mode
 from types import FunctionType
 from typing import Any
@@ -116,7 +117,7 @@ def origin_of(batch, labels=None, *, edges_read):
         "precision": half_precision(batch),
         "provenance": {
             key: _distinct(row.get(key) for row in rows)
-            for key in _distinct(key for row in rows for key in row)
+            for key in _distinct(chain.from_iterable(rows))
         },
         "counts": {
             "alternatives": numbers_of_alternatives(batch),
@@ -151,16 +152,15 @@ def half_precision(batch):
     """
     if batch.features is None:
         return {}
-    table = np.ascontiguousarray(batch.features[:100_000])
-    # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
-    is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    is_half = is_short.copy()
-    is_half[is_short] = has_many_digits(table[is_short])
+    names = batch.feature_names or range(batch.n_features)
     found = {}
-    for i, name in enumerate(batch.feature_names or range(table.shape[1])):
-        half = table[is_half[:, i], i].tolist()
-        n_finer = len(table) - int(is_short[:, i].sum())
-        found[name] = len(half if n_finer else {*half}), n_finer, len(table)
+    for name, column in zip(names, batch.features[:100_000].T.copy(), strict=True):
+        # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16
+        # number 7.
+        short = column[column.view(np.uint64) & (2**42 - 1) == 0]
+        half = short[has_many_digits(short)].tolist()
+        n_finer = len(column) - len(short)
+        found[name] = len(half if n_finer else {*half}), n_finer, len(column)
     return found
 
 
@@ -194,17 +194,14 @@ def refuse_other_precision(record, asked):
             )
 
 
-def labels_of_models(batch, labels):
+def _judges_of(batch, labels):
     """Return the proportion of labels that models assigned, and the names of the models."""
     rows = batch.provenance_rows
     judged = batch.problem_of[labels >= 0].tolist() if rows else []
     sources = [str(rows[i].get("label_source")) for i in judged]
     models = [s.removeprefix("model ") for s in sources if s.startswith("model ")]
-    return len(models) / max(len(sources), 1), sorted({*models})
-
-
-def _judges_of(batch, labels):
-    share, names = labels_of_models(batch, labels)
+    share = len(models) / max(len(sources), 1)
+    names = sorted({*models})
     if share > _FEW:
         warn(
             f"a language model assigned {share:.0%} of the calibration labels "
@@ -250,7 +247,7 @@ def compare_origin(record, origin, *, skipped=()):
     refuse_other_precision(record, origin["precision"])
     for section in ("fields", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
-        for key in _distinct([*calibrated, *asked]):
+        for key in calibrated | asked:
             if key.startswith(skipped):
                 continue
             # Only provenance keys may be missing on one side.
@@ -268,8 +265,7 @@ def compare_origin(record, origin, *, skipped=()):
                     "problems made like these"
                 )
             is_missing = None in now and None not in before
-            is_missing |= (before == [None]) != (now == [None])
-            if is_missing and section == "provenance":
+            if is_missing or (before == [None]) != (now == [None]):
                 one_sided.append(key)
     if one_sided:
         warn(
@@ -542,12 +538,16 @@ def _refuse_split_prices(scorer, batch, confidence):
         )
 
 
-def lowered(scores, resolution, rounding):
-    """Return the scores, lowered by the largest difference expected on another machine."""
-    size = 1 + np.abs(scores)
+def lowered(scores, resolution, rounding=0.0):
+    """Return the scores, lowered by the largest difference expected on another machine.
+
+    The difference is the larger of ``rounding`` and ``resolution``, which is relative to
+    1 + abs(score).
+    """
     # An infinite score would become NaN.
-    by = np.where(np.isinf(scores), 0.0, np.maximum(resolution * size, rounding))
-    return scores - by
+    with np.errstate(invalid="ignore"):
+        by = np.maximum(resolution * (1 + np.abs(scores)), rounding)
+        return np.where(np.isinf(scores), scores, scores - by)
 
 
 def raised(risk, table):
@@ -560,7 +560,7 @@ def raised(risk, table):
     # Arrays that fit in the cache are processed in half the time.
     parts = np.array_split(table, 1 + len(table) // 2000)
     broken = np.concatenate([_compare_single(part)[1].any(axis=1) for part in parts])
-    return risk + _SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
+    return -lowered(-risk, _SINGLE * broken)
 
 
 def single_columns(table):
@@ -586,12 +586,11 @@ def below_copies(scores):
     about 1e-8.
     """
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
-    size = 1 + np.abs(scores)
     # The difference between two equal infinite scores is NaN.
     with np.errstate(invalid="ignore"):
-        is_broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-        is_copied = is_broken & (count[code] > 1)
-        return np.where(is_copied, scores - 1e-6 * size, scores)
+        distance = np.abs(scores - np.round(scores, 3))
+    is_broken = distance > 1e-9 * (1 + np.abs(scores))
+    return lowered(scores, 1e-6 * (is_broken & (count[code] > 1)))
 
 
 # Groups. If the group of a problem depends on the other problems in the batch, as its rank does,

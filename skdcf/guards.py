@@ -247,6 +247,8 @@ def compare_origin(record, origin, *, skipped=()):
     refuse_other_precision(record, origin["precision"])
     for section in ("fields", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
+        if calibrated == asked:
+            continue
         for key in calibrated | asked:
             if key.startswith(skipped):
                 continue
@@ -291,7 +293,9 @@ def warn_of_alternatives(record, counts):
 
     ``counts`` contains the number of problems for each number of alternatives.
     """
-    calibrated = record.origin["counts"]["alternatives"] or [*counts, 0]
+    calibrated = record.origin["counts"]["alternatives"]
+    if not calibrated:
+        return
     low, high = min(calibrated), max(calibrated)
     n_outside = sum(n for number, n in counts.items() if not low <= number <= high)
     if n_outside > _FEW * counts.total():
@@ -544,10 +548,9 @@ def lowered(scores, resolution, rounding=0.0):
     The difference is the larger of ``rounding`` and ``resolution``, which is relative to
     1 + abs(score).
     """
-    # An infinite score would become NaN.
-    with np.errstate(invalid="ignore"):
-        by = np.maximum(resolution * (1 + np.abs(scores)), rounding)
-        return np.where(np.isinf(scores), scores, scores - by)
+    # Infinity minus infinity would be NaN.
+    size = np.where(np.isinf(scores), 0.0, 1 + np.abs(scores))
+    return scores - np.maximum(resolution * size, rounding)
 
 
 def raised(risk, table):

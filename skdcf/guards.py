@@ -216,26 +216,21 @@ def _judges_of(batch, labels):
 
 def join_origins(origins):
     """Join the results of `origin_of` for several parts of the calibration problems."""
-    # A provenance key that is missing in a part has the value None there.
+
+    def join(section, key):
+        if section == "precision":
+            counts = [made[section].get(key, (0, 0, 0)) for made in origins]
+            return tuple(map(sum, zip(*counts, strict=True)))
+        # A provenance key that is missing in a part has the value None there.
+        return _distinct(v for made in origins for v in made[section].get(key, [None]))
+
     return {
         section: {
-            key: _distinct(
-                v for made in origins for v in made[section].get(key, [None])
-            )
+            key: join(section, key)
             for key in _distinct(key for made in origins for key in made[section])
         }
         for section in origins[0]
-        if section != "precision"
-    } | {"precision": _add_counts([made["precision"] for made in origins])}
-
-
-def _add_counts(parts):
-    """Return the sums of the results of `half_precision` for several parts."""
-    counts = {}
-    for part in parts:
-        for name, found in part.items():
-            counts[name] = tuple(np.add(found, counts.get(name, 0)).tolist())
-    return counts
+    }
 
 
 def compare_origin(record, origin, *, skipped=()):

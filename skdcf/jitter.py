@@ -26,18 +26,17 @@ def noise_of(batch, seed, steady=False):
     """
     odd = np.uint64(0x9E3779B97F4A7C15)
     is_on_border = np.zeros(len(batch), bool)
-    with np.errstate(over="ignore"):
-        rows = np.full(batch.n_claims, mix(np.uint64(seed) + odd))
-        if batch.features is not None:
-            units, is_on_border = _leading_bits(batch)
-            for column in units.view(np.uint64).T:
-                rows = mix(rows + column)
-        if batch.claims is not None:
-            codes = [hash_text(text) for text in batch.claims]
-            rows = mix(rows + np.array(codes, np.uint64))
-        of_problem = segment_sum(rows, batch.offsets)[batch.problem_of]
-        mixed = mix(rows + odd * batch.position.astype(np.uint64))
-        mixed = mix(mixed + mix(of_problem + odd))
+    rows = mix(np.full(batch.n_claims, np.uint64(seed) + odd))
+    if batch.features is not None:
+        units, is_on_border = _leading_bits(batch)
+        for column in units.view(np.uint64).T:
+            rows = mix(rows + column)
+    if batch.claims is not None:
+        codes = [hash_text(text) for text in batch.claims]
+        rows = mix(rows + np.array(codes, np.uint64))
+    of_problem = segment_sum(rows, batch.offsets)[batch.problem_of]
+    mixed = mix(rows + odd * batch.position.astype(np.uint64))
+    mixed = mix(mixed + mix(of_problem + odd))
     noise = (mixed >> np.uint64(11)) * 2.0**-53
     if steady:
         noise[is_on_border[batch.problem_of]] = 0.0

@@ -197,7 +197,9 @@ def refuse_other_precision(record, asked):
 def _judges_of(batch, labels):
     """Return the proportion of labels that models assigned, and the names of the models."""
     rows = batch.provenance_rows
-    judged = batch.problem_of[labels >= 0].tolist() if rows else []
+    if not rows:
+        return {"share": [0.0], "names": []}
+    judged = batch.problem_of[labels >= 0].tolist()
     sources = [str(rows[i].get("label_source")) for i in judged]
     models = [s.removeprefix("model ") for s in sources if s.startswith("model ")]
     share = len(models) / max(len(sources), 1)

@@ -220,7 +220,7 @@ class Hashes:
         # Number the copies of an answer, and change the hash of each copy after the
         # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
         # order of the rows does not matter.
-        by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
+        by = np.lexsort((*number_copies_by, answer))
         place = np.arange(len(by))
         first = np.where(starts_run(answer[by]), place, 0)
         copy = np.empty(len(by), np.uint64)
@@ -315,7 +315,7 @@ def question_groups(
     >>> question_groups(batch, groups=False).tolist()
     [-1, -2, -3, -4]
     """
-    return _find_questions(as_batch(batch), groups)[0]
+    return _find_questions(as_batch(batch), groups)[1]
 
 
 def hashes_of(batch, groups=None, *, columns_are_fine=False):
@@ -349,25 +349,25 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
         # 0 leaves the hash as it is if no problem has a question.
         questions = [hash_text(text) if text else 0 for text in batch.problems]
         content = content + mix(np.array(questions, np.uint64))
-    question, text, named_by = _find_questions(batch, groups)
+    named_by, question, text = _find_questions(batch, groups)
     return Hashes(named_by, question, text, content, answer)
 
 
 def _find_questions(batch, groups):
-    """Return question identifiers, hashes of the question texts, and what identifies a question."""
+    """Return what identifies a question, question identifiers and hashes of the question texts."""
     texts = [None] * len(batch) if batch.problems is None else batch.problems
     text = np.array([_hash_words(question) for question in texts], np.int64)
     own_numbers = -1 - np.arange(len(batch))
     if groups is False:
-        return own_numbers, text, "answer"
+        return "answer", own_numbers, text
     if groups is None:
         names = _read_names(batch)
     else:
         check_groups(groups, len(batch))
         names = np.asarray(groups).tolist()
     if names is None:
-        return np.where(text < 0, own_numbers, text), text, "text"
-    return np.array([hash_question("group", name) for name in names]), text, "group"
+        return "text", np.where(text < 0, own_numbers, text), text
+    return "group", np.array([hash_question("group", name) for name in names]), text
 
 
 def _read_names(batch):

@@ -112,10 +112,9 @@ def hash_numbers(batch, single=False):
     if single:
         with np.errstate(over="ignore"):
             table = table.astype(np.float32).astype(float)
+    bits = (table + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
     claims = mix(batch.position.astype(np.uint64))
-    for column, factor in zip(table.T, odd, strict=True):
-        bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
-        claims += (bits ^ (bits >> np.uint64(29))) * factor
+    claims += (bits ^ (bits >> np.uint64(29))) @ odd
     hashes = batch.sizes.astype(np.uint64)
     hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
     if not single:
@@ -355,8 +354,9 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
 
 def _find_questions(batch, groups):
     """Return what identifies a question, question identifiers and hashes of the question texts."""
-    texts = [None] * len(batch) if batch.problems is None else batch.problems
-    text = np.array([_hash_words(question) for question in texts], np.int64)
+    text = np.full(len(batch), -1, np.int64)
+    if batch.problems is not None:
+        text[:] = [_hash_words(question) for question in batch.problems]
     own_numbers = -1 - np.arange(len(batch))
     if groups is False:
         return "answer", own_numbers, text

@@ -722,11 +722,10 @@ def refuse_chosen_labels(batch):
 
 def warn_of_unjudged(batch, labels):
     """Warn if no claim of some calibration problems was judged."""
-    judged = batch.problem_of[labels >= 0]
-    n_unjudged = len(np.setdiff1d(batch.problem_of, judged))
-    if n_unjudged:
+    unjudged = np.setdiff1d(batch.problem_of, batch.problem_of[labels >= 0])
+    if len(unjudged):
         warn(
-            f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
+            f"{len(unjudged)} of the {len(batch)} calibration problems have no claims judged "
             "true or false. All claims of these problems count as false, so the filter may "
             "keep far fewer claims than possible. Leave these problems out only if the "
             "problems that were judged are a random sample",

@@ -479,6 +479,12 @@ def _smaller_batches(n):
     return [part for part in parts if 0 < len(part) < n]
 
 
+def _explained_by_rounding(confidence):
+    """Return the largest allowed difference between two confidences in the same claim."""
+    # Confidences computed in float32 differ by about 1e-6.
+    return _SINGLE * max(np.abs(confidence).max(initial=0.0), 1.0)
+
+
 def measure_rounding(confidence_alone, batch, confidence):
     """Return ten times the largest measured difference between two confidences in the same claim.
 
@@ -486,8 +492,7 @@ def measure_rounding(confidence_alone, batch, confidence):
     ``confidence_alone`` computes the columns and confidences of a batch, and ``confidence`` was
     computed for the whole ``batch`` in a single call.
     """
-    # Confidences computed in float32 differ by about 1e-6.
-    bound = 1e-5 * max(np.abs(confidence).max(initial=0.0), 1.0)
+    bound = _explained_by_rounding(confidence)
     worst = 0.0
     for rows in _smaller_batches(len(batch)):
         claims = ranges(batch.offsets[rows], batch.sizes[rows])
@@ -528,7 +533,7 @@ def _refuse_split_prices(scorer, batch, confidence):
     table = batch.features * (1 + 1e-7 * signs)
     moved = scorer.confidence(batch.replace_features(table, batch.feature_names))
     difference = np.abs(moved - confidence)
-    bound = 1e-5 * max(np.abs(confidence).max(initial=0), 1)
+    bound = _explained_by_rounding(confidence)
     claim = np.argmax(difference)
     if difference[claim] > bound:
         raise ValueError(

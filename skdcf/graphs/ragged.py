@@ -162,17 +162,24 @@ def find_depth(edges, n_claims):
     """
     depth = np.zeros(n_claims, np.int32)
     layer = n_before = 0
-    # Remove the edges of one layer at a time, while a layer has more than 0.2 % of the edges.
-    while (len(edges) and len(edges) < 0.998 * n_before) or not layer:
+    # Remove the edges of one layer at a time, while a layer has more than 2 % of the edges.
+    while (len(edges) and len(edges) < 0.98 * n_before) or not layer:
         layer += 1
         n_before = len(edges)
         depth[edges[:, 1]] = layer
         # Only parents that are children of remaining edges have reached this layer.
         edges = edges[depth[edges[:, 0]] == layer]
-    parents = defaultdict(list)
-    for parent, child in edges.tolist():
-        parents[child].append(parent)
-    for child in TopologicalSorter(parents).static_order():
-        for parent in parents.get(child, ()):
-            depth[child] = max(depth[child], depth[parent] + 1)
-    return depth
+    if not len(edges):
+        return depth
+    if (edges[:, 0] >= edges[:, 1]).any():
+        parents = defaultdict(list)
+        for parent, child in zip(*edges.T.tolist(), strict=True):
+            parents[child].append(parent)
+        place = {c: i for i, c in enumerate(TopologicalSorter(parents).static_order())}
+        edges = edges[np.argsort([place[child] for child in edges[:, 1].tolist()])]
+    # Now all edges to a parent precede the edges from it.
+    cells = depth.tolist()
+    for parent, child in zip(*edges.T.tolist(), strict=True):
+        if cells[child] <= cells[parent]:
+            cells[child] = cells[parent] + 1
+    return np.array(cells, np.int32)

@@ -329,7 +329,7 @@ class ConformalFilter(Settings):
         # few that were held out. `calibrate` replaces this record.
         seen = self._origin(batch)
         held_out = self._origin(held.batch, held.labels)
-        return held_out | {name: seen[name] for name in ("fields", "counts")}
+        return held_out | {name: seen[name] for name in ("fields", "counts", "edges")}
 
     def _task(self, groups, rng):
         """Return the settings for fitting a scorer on the training problems."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from statistics import mode
 from types import FunctionType
 from typing import Any
@@ -70,7 +70,8 @@ def refuse_incomplete(record, n_features):
         "fields": ("alternatives", "context", "known edges"),
         "precision": (),
         "provenance": (),
-        "counts": ("alternatives", "share with edges"),
+        "counts": ("alternatives",),
+        "edges": ("given",),
         "judges": (),
     }
     for section, names in needed.items():
@@ -119,12 +120,8 @@ def origin_of(batch, labels=None, *, edges_read):
             key: _distinct(row.get(key) for row in rows)
             for key in _distinct(chain.from_iterable(rows))
         },
-        "counts": {
-            "alternatives": numbers_of_alternatives(batch),
-            "share with edges": [float(has_edges.mean())]
-            if len(has_edges) >= 20
-            else [],
-        },
+        "counts": {"alternatives": numbers_of_alternatives(batch)},
+        "edges": {"given": (int(has_edges.sum()), len(has_edges))},
         "judges": {} if labels is None else _judges_of(batch, labels),
     }
 
@@ -152,16 +149,20 @@ def half_precision(batch):
     """
     if batch.features is None:
         return {}
+    table = np.ascontiguousarray(batch.features[:100_000])
+    # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
+    is_short = table.view(np.uint64) & (2**42 - 1) == 0
+    # The digits of most short numbers, such as 0.5, are quickly counted.
+    with np.errstate(over="ignore"):
+        scaled = np.abs(table) * 100
+    is_half = is_short & ((scaled != np.floor(scaled)) | (scaled >= 10_000))
+    is_half[is_half] = has_many_digits(table[is_half])
+    n_half, n_finer = is_half.sum(axis=0), (~is_short).sum(axis=0)
+    for i in np.flatnonzero((n_half > 1) & (n_finer == 0)):
+        n_half[i] = len(np.unique(table[is_half[:, i], i]))
+    counts = zip(n_half.tolist(), n_finer.tolist(), repeat(len(table)), strict=False)
     names = batch.feature_names or range(batch.n_features)
-    found = {}
-    for name, column in zip(names, batch.features[:100_000].T.copy(), strict=True):
-        # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16
-        # number 7.
-        short = column[column.view(np.uint64) & (2**42 - 1) == 0]
-        half = short[has_many_digits(short)].tolist()
-        n_finer = len(column) - len(short)
-        found[name] = len(half if n_finer else {*half}), n_finer, len(column)
-    return found
+    return dict(zip(names, counts, strict=True))
 
 
 def refuse_other_precision(record, asked):
@@ -184,7 +185,7 @@ def refuse_other_precision(record, asked):
         half, finer, _ = asked[name]
         is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
-        if (is_half and was_finer) or (finer and before > 1 and not finer_before):
+        if (is_half and was_finer) or (finer and before and not finer_before):
             kinds = "float16 or bfloat16", "finer"
             now, then = kinds if is_half else kinds[::-1]
             raise ValueError(
@@ -220,7 +221,7 @@ def join_origins(origins):
     """Join the results of `origin_of` for several parts of the calibration problems."""
 
     def join(section, key):
-        if section == "precision":
+        if section in ("precision", "edges"):
             counts = [made[section].get(key, (0, 0, 0)) for made in origins]
             return tuple(map(sum, zip(*counts, strict=True)))
         # A provenance key that is missing in a part has the value None there.
@@ -273,14 +274,19 @@ def compare_origin(record, origin, *, skipped=()):
             "way. Set the same keys for both",
             GuaranteeWarning,
         )
-    calibrated, asked = record.origin["counts"], origin["counts"]
-    warn_of_alternatives(record, Counter(asked["alternatives"]))
-    share = min(calibrated["share with edges"], default=0)
-    if share >= 0.9 and asked["share with edges"] == [0]:
+    warn_of_alternatives(record, Counter(origin["counts"]["alternatives"]))
+    warn_of_missing_edges(record, origin)
+
+
+def warn_of_missing_edges(record, origin):
+    """Warn if none of the problems has edges, but most calibration problems do."""
+    n_given, n = origin["edges"]["given"]
+    n_given_before, n_before = record.origin["edges"]["given"]
+    if not n_given and min(n, n_before) >= 20 and n_given_before >= 0.9 * n_before:
         warn(
-            f"none of the problems with several claims has edges, but {share:.0%} of the "
-            "calibration problems do. The guarantee does not hold if the claims depend on each "
-            "other. In that case, pass their edges",
+            f"none of the {n} problems with several claims has edges, but "
+            f"{n_given_before / n_before:.0%} of the calibration problems do. The guarantee does "
+            "not hold if the claims depend on each other. In that case, pass their edges",
             GuaranteeWarning,
         )
 

@@ -338,6 +338,7 @@ class Store:
         # Answers since the service started, because `predict` compares the answers of a call.
         self._n_alternatives: Counter[int] = Counter()
         self._n_answers: Counter[int] = Counter()  # of each hashed question
+        self._made: dict[str, Any] = {"precision": {}, "edges": {"given": (0, 0)}}
         self._n_judged = 0  # position of the last labelled answer that was read
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -362,6 +363,7 @@ class Store:
         batch = _read(self.filter, sent)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            self._compare_origin(batch)
             [explained] = explain(self.filter, batch, alpha=sent.get("alpha"))
             self._compare_with_earlier(batch)
         graph = explained.graph
@@ -408,6 +410,13 @@ class Store:
                 f"this answer has {row['n']} claims and the labels {row['labels']}, "
                 f"got {text}",
             )
+
+    def _compare_origin(self, batch):
+        """Compare how all answers were made, including those that are refused."""
+        made = self.filter._origin(batch)
+        self._made = guards.join_origins([self._made, {k: made[k] for k in self._made}])
+        guards.refuse_other_precision(self.filter._record, self._made["precision"])
+        guards.warn_of_missing_edges(self.filter._record, self._made)
 
     def _compare_with_earlier(self, batch):
         """Warn as `predict` does if it gets the answer and all earlier ones in one call."""

@@ -66,15 +66,22 @@ def test_answers_are_compared_with_those_before():
     def warnings_of(graph):
         return " ".join(call(app, "/v1/filter", body_of(graph))[1]["warnings"])
 
-    odd = graphs[200].replace(alternatives=["a"])
-    assert "1 of 1 problems" in warnings_of(odd)
-    assert "1 of 2 problems" in warnings_of(graphs[201])
-    for graph in graphs[202:220]:
+    new = [graph.replace(edges=()) for graph in graphs[200:]]
+    assert "1 of 1 problems" in warnings_of(new[0].replace(alternatives=["a"]))
+    assert "1 of 2 problems" in warnings_of(new[1])
+    for graph in new[2:]:
         last = warnings_of(graph)
-    assert "answers to" not in last
+    assert "answers to" not in last and "has edges" in last
     assert "2 answers to 1 question" in warnings_of(graphs[205])
     assert "3 answers to 1 question" in warnings_of(graphs[205])
     assert not warnings_of(graphs[0].replace(problem="another question"))
+
+
+def test_half_precision_is_noticed_in_several_answers():
+    app = create_app(HardCF(0).fit(np.random.default_rng(0).random((99, 1)), [1] * 99))
+    bodies = [{"features": [[x / 32]], "edges": []} for x in (17, 16, 19)]
+    statuses = [call(app, "/v1/filter", body)[0] for body in bodies]
+    assert statuses == [200, 200, 422]
 
 
 def test_the_reply_equals_predict(fitted, tmp_path):

@@ -201,54 +201,48 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            rng = np.random.RandomState(self._seed)
             # Columns that learn nothing are computed for all problems.
             scorer = None
             if not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
-
-            # Hold out questions for calibration, unless nothing learns.
             learns = scorer is None or scorer_requires_fit(scorer)
             if learns and self.calibration_size == "all":
                 full.fit(self, problems, scorer)
                 return self
-            question = problems.questions()
-            n_held = self._count_held_out(question, learns)
-            training, calibration = _split(problems, question, n_held, rng)
-            if not (learns or self._chooses_share):
-                training = training[:0]
-            held = problems.take(calibration)
-            # Training answers that equal a held-out answer are left out.
-            candidates = problems.hashes[training]
-            training = training[guards.not_held_out(candidates, held.hashes)]
-            if learns and not len(training):
-                raise ValueError(
-                    f"calibration_size={self.calibration_size!r} leaves no answer for training, "
-                    "because the answers that were not held out equal held-out answers. Pass "
-                    "groups= with equal values for copies, or groups=False if each answer has its "
-                    "own question"
-                )
+
+            # Unless something learns or a size is set, all problems are used for calibration.
+            calibration = np.arange(len(problems.batch))
+            training = candidates = calibration[:0]
+            held = problems
+            is_split = self.calibration_size not in (None, "all")
+            is_split |= learns or self._chooses_share
+            if is_split:
+                rng = np.random.RandomState(self._seed)
+                training, candidates, calibration = self._split(problems, learns, rng)
+                held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
             # Learn the other columns and the scorer on training problems only. A scorer that uses
             # no labels may see the calibration problems.
-            train = problems.take(training) if len(training) else problems.unlabelled()
+            train = problems.take(training) if learns else problems.unlabelled()
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
                 train, held = problems.take(training), problems.take(calibration)
-            task = self._task(question[training] if len(training) else None, rng)
+            task = self._task(problems.questions()[training], rng) if learns else None
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
             # The share of answers that may pass is chosen on training problems only.
             if self._chooses_share:
+                train = problems.take(training)
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
 
             # Score the held-out problems. One answer to each question is used. If nothing
             # was held out deliberately, only the fewest questions with the same rank are used.
-            if n_held:
-                fewest = self._chooses_share or n_held == question.max() + 1
+            if len(calibration):
+                fewest = self._chooses_share or not is_split
                 part = self._part(held, origin)
-                left_over = self._calibrate_on(part, fewest, candidates.answer)
+                answers = problems.hashes.answer[candidates]
+                left_over = self._calibrate_on(part, fewest, answers)
                 self.unused_indices_ = calibration[left_over]
             return self
 
@@ -302,15 +296,43 @@ class ConformalFilter(Settings):
                 )
         return replace(problems, columns=columns), scorer
 
+    def _split(self, problems, learns, rng):
+        """Return the sorted indices of training problems, of candidates, and of held-out problems.
+
+        A candidate for training has a judged claim, or no claims. It is left out of training if it
+        equals a held-out answer.
+        """
+        question = problems.questions()
+        candidates = np.arange(len(question))
+        held = candidates[:0]
+        n_held = self._count_held_out(question, learns)
+        if n_held:
+            candidates, held = splitting.hold_out(len(question), n_held, question, rng)
+        if not (learns or self._chooses_share):
+            return candidates[:0], candidates[:0], held
+        batch = problems.batch
+        n_judged = segment_sum(problems.labels >= 0, batch.offsets)[candidates]
+        if n_judged.any():
+            candidates = candidates[(n_judged > 0) | (batch.sizes[candidates] == 0)]
+        hashes = problems.hashes
+        differs = guards.not_held_out(hashes[candidates], hashes[held])
+        training = candidates[differs]
+        if learns and not len(training):
+            raise ValueError(
+                f"calibration_size={self.calibration_size!r} leaves no answer for training, "
+                "because the answers that were not held out equal held-out answers. Pass "
+                "groups= with equal values for copies, or groups=False if each answer has its "
+                "own question"
+            )
+        return training, candidates, held
+
     def _count_held_out(self, question, learns):
-        """Return the number of questions to hold out, which is the total if nothing is trained."""
+        """Return the number of questions to hold out."""
         size = self.calibration_size
         n = int(question.max()) + 1
         if size == 0:
             return 0
         if not learns and size in (None, "all"):
-            if not self._chooses_share:
-                return n
             # A fifth of the questions is only used to choose the share.
             size = n * 4 // 5
         elif size is None:
@@ -1112,22 +1134,3 @@ class ConformalFilter(Settings):
         # {-1, 1}.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def _split(problems, question, n_held, rng):
-    """Return the sorted indices of the training problems and of the calibration problems.
-
-    ``n_held`` is the number of questions used for calibration. Each training problem has at least
-    one judged claim, or no claims at all.
-    """
-    every = np.arange(len(question))
-    if n_held == question.max() + 1:
-        return every[:0], every
-    training, calibration = every, every[:0]
-    if n_held:
-        training, calibration = splitting.hold_out(len(every), n_held, question, rng)
-    batch = problems.batch
-    n_judged = segment_sum(problems.labels >= 0, batch.offsets)[training]
-    if n_judged.any():
-        training = training[(n_judged > 0) | (batch.sizes[training] == 0)]
-    return training, calibration

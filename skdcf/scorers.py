@@ -168,7 +168,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings for fitting, passed by the filter.
+            Settings for fitting, which a filter passes if the scorer requires fitting.
 
         Returns
         -------
@@ -470,7 +470,7 @@ class ClassifierScorer(PricedScorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are ignored.
         task : FitTask, optional
-            Settings for fitting, passed by the filter.
+            Settings for fitting, which a filter passes if the scorer requires fitting.
 
         Returns
         -------
@@ -812,7 +812,7 @@ class ConfTrScorer(PricedScorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings for fitting, passed by the filter.
+            Settings for fitting, which a filter passes if the scorer requires fitting.
 
         Returns
         -------

@@ -107,6 +107,10 @@ class ConformalFilter(Settings):
     # Only `CoherentConformalFilter` has these parameters.
     relaxation = training = None
 
+    # Values of a filter that was not calibrated.
+    share_ = None
+    n_calibration_ = 0
+
     _parameter_constraints = {
         "features": [None, StrOptions({"auto"}), HasMethods(["fit", "transform"])],
         "edges": [StrOptions({"given", "none"}), callable],
@@ -251,16 +255,11 @@ class ConformalFilter(Settings):
         for name in [*vars(self)]:
             if name.endswith("_") or name == "_record":
                 delattr(self, name)
-        self.share_ = None
         self._labelled = None
-        self.n_calibration_ = 0
 
     def _remember(self, problems, training, origin):
         """Return the record of a filter that was trained on the given problems."""
-        names = problems.columns.column_names
-        if isinstance(self.scorer_, ConfTrScorer):
-            names = self.scorer_.get_feature_names_out(names)
-        self._names_out = list(names)
+        self._column_names = problems.columns.column_names
         hashes = problems.hashes
         return Record(
             trained=hashes[training].to_store(),
@@ -501,6 +500,9 @@ class ConformalFilter(Settings):
         rows = part.not_trained(self._record)
         trained = self._record.trained["answer"]
         with unchanged_on_error(self):
+            self._record = replace(
+                self._record, origin=part.origin, settings=self._settings
+            )
             left_over = self._calibrate_on(part[rows], True, trained)
             self.unused_indices_ = rows[left_over]
             return self
@@ -551,18 +553,18 @@ class ConformalFilter(Settings):
         ``candidates`` are the hashes of the answers that could have been used for training.
         """
         level = self._level()
-        self.share_ = None
-        if self._chooses_share:
-            # The share is chosen for the number of questions in each group.
-            guarantee = self._resolved_guarantee
-            rows, _ = part.choose(guarantee, level, False)
-            counts = np.bincount(part.group_of[rows]).tolist()
-            if not hasattr(self, "share_table_"):
-                raise ValueError('show="auto" requires the training answers. Call fit')
-            table = self.share_table_
-            self.share_ = choose_share(table, level, guarantee.delta, counts)
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee)
+        self.share_ = None
+        if self._chooses_share:
+            if not hasattr(self, "share_table_"):
+                raise ValueError('show="auto" requires the training answers. Call fit')
+            # The share is chosen for the number of questions in each group.
+            rows, _ = part.choose(guarantee, level, False)
+            counts = np.bincount(part.group_of[rows]).tolist()
+            table = self.share_table_
+            self.share_ = choose_share(table, level, guarantee.delta, counts)
+            guarantee.show = self.share_
         chosen, left_over = part.choose(guarantee, level, fewest)
         # Even if the answers to a question belong to several groups, one of them is compared with
         # new answers.
@@ -570,26 +572,20 @@ class ConformalFilter(Settings):
         if part.groups is not None:
             compared, _ = part.choose(guarantee, level, fewest, in_groups=False)
         self.max_path_risks_ = np.sort(part.largest[compared])
-        self._record = replace(
-            self._record,
-            calibrated=part.hashes[np.union1d(chosen, compared)].to_store(),
-            origin=part.origin,
-            settings=self._settings,
-        )
+        calibrated = part.hashes[np.union1d(chosen, compared)].to_store()
+        self._record = replace(self._record, calibrated=calibrated)
         part = part[chosen]
         if self.ties != "include":
             position = guards.below_copies(part.jumps.position)
-            part = replace(
-                part,
-                jumps=replace(part.jumps, position=position),
-                lowered=guards.below_copies(part.lowered),
-            )
+            jumps = replace(part.jumps, position=position)
+            part = replace(part, jumps=jumps, lowered=guards.below_copies(part.lowered))
         self.calibration_ = part.calibrate(guarantee)
-        passing = part[self.calibration_.passes(part)]
-        guards.check_copies(passing, candidates, level)
-        guards.warn_of_level(self.calibration_, level)
         self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)
+        if guarantee.show != 1:
+            part = part[self.calibration_.passes(part)]
+        guards.check_copies(part, candidates, level)
+        guards.warn_of_level(self.calibration_, level)
         return left_over
 
     # -------------------------------------------------- what the parameters stand for
@@ -605,10 +601,7 @@ class ConformalFilter(Settings):
 
     @property
     def _resolved_guarantee(self):
-        """Return the guarantee, with the chosen proportion of answers that may pass."""
-        guarantee = self.guarantee or NoFalseClaim()
-        share = getattr(self, "share_", None) if self._chooses_share else None
-        return guarantee if share is None else guarantee.with_share(share)
+        return self.guarantee or NoFalseClaim()
 
     def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
@@ -748,7 +741,9 @@ class ConformalFilter(Settings):
             Column names, in the order of ``coef_``.
         """
         check_is_fitted(self)
-        return np.array(self._names_out, object)
+        if isinstance(self.scorer_, ConfTrScorer):
+            return self.scorer_.get_feature_names_out(self._column_names)
+        return np.array(self._column_names, object)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.

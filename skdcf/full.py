@@ -465,6 +465,7 @@ def calibrate(cf, X, y, groups):
     """
     _remember_training(cf, cf._record.calibrated)
     problems, origin = cf._read_calibration(X, y, groups)
+    cf._record = replace(cf._record, origin=origin, settings=cf._settings)
     _check_answers(problems.columns, problems.labels)
     _calibrate(cf, problems, origin)
 

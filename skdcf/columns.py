@@ -141,12 +141,12 @@ def _ruled(batch, rule):
 
 def transformer_for(estimator, batch):
     """Return the value of ``features``, where "auto" stands for None if there are columns."""
-    scorer = estimator.scorer
     if estimator.features != "auto":
         return estimator.features
     if batch.features is not None or batch.claims is None:
         return None
     # A scorer that reads no columns needs none.
+    scorer = estimator.scorer
     if isinstance(scorer, Scorer) and scorer.columns_read() == ():
         return None
     return reasoning_features()
@@ -155,12 +155,6 @@ def transformer_for(estimator, batch):
 def _compare_features(estimator, batch):
     """Return the problems, or raise ValueError unless they have the features seen in `fit`."""
     names = batch.feature_names
-    n_features = estimator.n_features_in_
-    names_in_fit: Any = getattr(estimator, "feature_names_in_", None)
-    if not batch.n_claims and batch.features is None and n_features:
-        # A chunk of a file may contain only answers without claims, which have no features.
-        return batch.replace_features(np.zeros((0, n_features)), names_in_fit)
-
     # If only the scorer reads columns, and reads them by name, only the names are compared. The
     # noise of ties="jitter" and functions that compute groups may depend on any column.
     columns_read = estimator.scorer_.columns_read()
@@ -169,6 +163,11 @@ def _compare_features(estimator, batch):
     if columns_read is not None and names is not None and not by_position:
         return batch
 
+    n_features = estimator.n_features_in_
+    names_in_fit: Any = getattr(estimator, "feature_names_in_", None)
+    if not batch.n_claims and batch.features is None and n_features:
+        # A chunk of a file may contain only answers without claims, which have no features.
+        return batch.replace_features(np.zeros((0, n_features)), names_in_fit)
     if (batch.n_features or 0) != n_features:
         raise ValueError(
             f"X has {batch.n_features or 0} features, but {type(estimator).__name__} is "

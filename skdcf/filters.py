@@ -216,13 +216,14 @@ class ConformalFilter(Settings):
 
             # Unless something learns or a size is set, all problems are used for calibration.
             calibration = np.arange(len(problems.batch))
-            training = candidates = calibration[:0]
+            training = calibration[:0]
+            candidates = []
             held = problems
             is_split = self.calibration_size not in (None, "all")
             is_split |= learns or self._chooses_share
             if is_split:
                 rng = np.random.RandomState(self._seed)
-                training, candidates, calibration = self._split(problems, learns, rng)
+                training, calibration, candidates = self._split(problems, learns, rng)
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
@@ -245,8 +246,7 @@ class ConformalFilter(Settings):
             if len(calibration):
                 fewest = self._chooses_share or not is_split
                 part = self._part(held, origin)
-                answers = problems.hashes.answer[candidates]
-                left_over = self._calibrate_on(part, fewest, answers)
+                left_over = self._calibrate_on(part, fewest, candidates)
                 self.unused_indices_ = calibration[left_over]
             return self
 
@@ -296,7 +296,7 @@ class ConformalFilter(Settings):
         return replace(problems, columns=columns), scorer
 
     def _split(self, problems, learns, rng):
-        """Return the sorted indices of training problems, of candidates, and of held-out problems.
+        """Return the sorted indices of training and held-out problems, and hashes of candidates.
 
         A candidate for training has a judged claim, or no claims. It is left out of training if it
         equals a held-out answer.
@@ -308,14 +308,13 @@ class ConformalFilter(Settings):
         if n_held:
             candidates, held = splitting.hold_out(len(question), n_held, question, rng)
         if not (learns or self._chooses_share):
-            return candidates[:0], candidates[:0], held
+            return candidates[:0], held, []
         batch = problems.batch
         n_judged = segment_sum(problems.labels >= 0, batch.offsets)[candidates]
         if n_judged.any():
             candidates = candidates[(n_judged > 0) | (batch.sizes[candidates] == 0)]
-        hashes = problems.hashes
-        differs = guards.not_held_out(hashes[candidates], hashes[held])
-        training = candidates[differs]
+        hashes = problems.hashes[candidates]
+        training = candidates[guards.not_held_out(hashes, problems.hashes[held])]
         if learns and not len(training):
             raise ValueError(
                 f"calibration_size={self.calibration_size!r} leaves no answer for training, "
@@ -323,7 +322,7 @@ class ConformalFilter(Settings):
                 "groups= with equal values for copies, or groups=False if each answer has its "
                 "own question"
             )
-        return training, candidates, held
+        return training, held, hashes.answer
 
     def _count_held_out(self, question, learns):
         """Return the number of questions to hold out."""
@@ -618,14 +617,9 @@ class ConformalFilter(Settings):
     @property
     def _settings(self):
         """Return the settings that must stay unchanged after calibration."""
-        guarantee = {} if self.guarantee is None else vars(self.guarantee)
-        settings = {
-            **guarantee,
-            "guarantee": type(self.guarantee).__name__,
-            "edges": self.edges,
-            "online": self.online,
-            "ties": self.ties,
-        }
+        settings = {} if self.guarantee is None else {**vars(self.guarantee)}
+        settings["guarantee"] = type(self.guarantee).__name__
+        settings |= {name: getattr(self, name) for name in ("edges", "online", "ties")}
         return {name: guards.comparable(value) for name, value in settings.items()}
 
     @property

@@ -92,13 +92,9 @@ class CalibrationPart:
         """Return a part that contains only the given rows."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        return replace(
-            self,
-            jumps=self.jumps[rows],
-            hashes=self.hashes[rows],
-            groups=groups,
-            **{name: getattr(self, name)[rows] for name in _COLUMNS},
-        )
+        names = ("jumps", "hashes", *_COLUMNS)
+        taken: Any = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, groups=groups, **taken)
 
     @classmethod
     def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:

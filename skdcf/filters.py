@@ -108,7 +108,7 @@ class ConformalFilter(Settings):
     relaxation = training = None
 
     # Values of a filter that was not calibrated.
-    share_ = None
+    share_ = _labelled = None
     n_calibration_ = 0
 
     _parameter_constraints = {
@@ -245,7 +245,7 @@ class ConformalFilter(Settings):
             # was held out deliberately, only the fewest questions with the same rank are used.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
-                part = self._part(held, origin)
+                part = self._part(held)
                 left_over = self._calibrate_on(part, fewest, candidates)
                 self.unused_indices_ = calibration[left_over]
             return self
@@ -253,9 +253,8 @@ class ConformalFilter(Settings):
     def _forget(self):
         """Remove everything that an earlier call of `fit` has stored."""
         for name in [*vars(self)]:
-            if name.endswith("_") or name == "_record":
+            if name.endswith("_") or name in ("_record", "_labelled"):
                 delattr(self, name)
-        self._labelled = None
 
     def _remember(self, problems, training, origin):
         """Return the record of a filter that was trained on the given problems."""
@@ -448,7 +447,9 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self, "scorer_")
         full.refuse(self, "calibration_part")
-        return self._part(*self._read_calibration(X, y, groups))
+        problems, origin = self._read_calibration(X, y, groups)
+        part = self._part(problems)
+        return replace(part, origin=origin, settings=self._part_settings)
 
     def _read_calibration(self, X, y, groups):
         """Return labelled problems that can be used for calibration, and how they were made."""
@@ -506,7 +507,7 @@ class ConformalFilter(Settings):
             self.unused_indices_ = rows[left_over]
             return self
 
-    def _part(self, problems, origin):
+    def _part(self, problems):
         """Compute the nonconformity scores of calibration problems.
 
         The scores are lowered to allow for rounding errors only after the guards have checked the
@@ -542,8 +543,6 @@ class ConformalFilter(Settings):
             texts=first_claims(batch),
             hashes=problems.hashes,
             groups=risks.groups,
-            origin=origin,
-            settings=self._part_settings,
         )
 
     def _calibrate_on(self, part, fewest, candidates):

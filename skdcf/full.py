@@ -376,7 +376,8 @@ class FullCalibration(Calibration):
 
 def refuse(filter, what):
     """Raise ValueError if a filter uses all labels for training and for calibration."""
-    if getattr(filter, "_labelled", filter.calibration_size == "all"):
+    is_fitted = hasattr(filter, "scorer_")
+    if filter._labelled or (filter.calibration_size == "all" and not is_fitted):
         raise ValueError(
             f"{what} requires a scorer that is the same for all answers, but with "
             'calibration_size="all" it is fitted again for each answer. Fit the filter with '
@@ -445,7 +446,7 @@ def fit(cf, problems, scorer):
     origin = cf._guard_split(problems, problems)
     cf.scorer_ = scorer.fit(problems.columns, problems.labels)
     cf._record = cf._remember(problems, [], origin)
-    _calibrate(cf, problems, origin)
+    _calibrate(cf, problems)
 
 
 def calibrate(cf, X, y, groups):
@@ -467,16 +468,16 @@ def calibrate(cf, X, y, groups):
     problems, origin = cf._read_calibration(X, y, groups)
     cf._record = replace(cf._record, origin=origin, settings=cf._settings)
     _check_answers(problems.columns, problems.labels)
-    _calibrate(cf, problems, origin)
+    _calibrate(cf, problems)
 
 
-def _calibrate(cf, problems, origin):
+def _calibrate(cf, problems):
     """Choose the calibration answers, and keep all labelled answers for the fits.
 
     One answer to each question calibrates, and as few as reach the rank at the level of the
     filter. Other answers to their questions, and copies of them, are in no fit.
     """
-    part = cf._part(problems, origin)
+    part = cf._part(problems)
     hashes = part.hashes
     guarantee = cf._resolved_guarantee
     one, _ = part.choose(guarantee, cf._level(), False, in_groups=False)

@@ -696,15 +696,15 @@ class Calibration:
         if risks.groups is not None:
             number = {name: i for i, name in enumerate(self.names)}
             group_of[:] = [number.get(name, -1) for name in risks.groups]
-        unseen = np.flatnonzero(group_of < 0)
-        if len(unseen):
-            warn(
-                f"nothing is kept in {counted(len(unseen), 'problem')}, such as "
-                f"{risks.names(unseen[0])}, whose group {risks.groups[unseen[0]]!r} is not one "
-                f"of the calibration groups {self.names[:10]}. Calibrate with problems of this "
-                "group",
-                CalibrationWarning,
-            )
+            unseen = np.flatnonzero(group_of < 0)
+            if len(unseen):
+                warn(
+                    f"nothing is kept in {counted(len(unseen), 'problem')}, such as "
+                    f"{risks.names(unseen[0])}, whose group {risks.groups[unseen[0]]!r} is not "
+                    f"one of the calibration groups {self.names[:10]}. Calibrate with problems "
+                    "of this group",
+                    CalibrationWarning,
+                )
         cut = np.array([*(steps.cut for steps in self.steps), -np.inf])[group_of]
         return np.where(np.isposinf(cut) | (risks.lowest < cut), group_of, -1)
 

@@ -42,9 +42,9 @@ class CalibrationPart:
         Hashes of the questions and of the problem contents.
     groups : list of length n_problems or None
         Group of each problem, if the guarantee has groups.
-    origin : dict
+    origin : dict, optional
         How the problems were made.
-    settings : dict
+    settings : dict, optional
         Settings of the filter that scored the problems.
 
     Attributes
@@ -71,8 +71,8 @@ class CalibrationPart:
     texts: NDArray[Any]
     hashes: Hashes
     groups: list[Any] | None
-    origin: dict[str, Any]
-    settings: dict[str, Any]
+    origin: dict[str, Any] | None = None
+    settings: dict[str, Any] | None = None
 
     @property
     def scores(self) -> Floats:

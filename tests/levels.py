@@ -42,4 +42,4 @@ def calibration_scores(estimator, X, y):
     """
     problems = estimator._read_labelled(X, y, None)
     columns = estimator._with_columns(problems.batch)
-    return estimator._part(replace(problems, columns=columns), {}).scores
+    return estimator._part(replace(problems, columns=columns)).scores

@@ -387,8 +387,8 @@ def leave_one_out(
             "evaluate_filter or compare_filters instead"
         )
     full.refuse(filter, "leave-one-out evaluation")
-    problems, origin = filter._read_calibration(X, y, groups)
-    part = filter._part(problems, origin)
+    problems, _ = filter._read_calibration(X, y, groups)
+    part = filter._part(problems)
     risk = filter._path_risks(problems).path_risk
     questions = problems.hashes.question
     n_questions = len(np.unique(questions))

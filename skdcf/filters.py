@@ -107,8 +107,8 @@ class ConformalFilter(Settings):
     # Only `CoherentConformalFilter` has these parameters.
     relaxation = training = None
 
-    # Values of a filter that was not calibrated.
-    share_ = _labelled = None
+    # Values of a filter that was neither cloned nor calibrated.
+    share_ = _labelled = _promised = None
     n_calibration_ = 0
 
     _parameter_constraints = {
@@ -207,7 +207,7 @@ class ConformalFilter(Settings):
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             # Columns that learn nothing are computed for all problems.
             scorer = None
-            if not columns_require_fit(self.features_):
+            if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
             learns = scorer is None or scorer_requires_fit(scorer)
             if learns and self.calibration_size == "all":
@@ -279,7 +279,8 @@ class ConformalFilter(Settings):
 
     def _make_columns(self, problems, train):
         """Fit the columns on training problems, and return the problems and the new scorer."""
-        self.features_: Any = fit_columns(self.features_, train.batch, train.labels)
+        if self.features_ is not None:
+            self.features_: Any = fit_columns(self.features_, train.batch, train.labels)
         columns = self._with_columns(problems.batch)
         scorer = self._wanted_scorer(columns)
         if self.calibration_size == "all" and scorer == "linear":
@@ -371,7 +372,7 @@ class ConformalFilter(Settings):
         The risks are out-of-fold risks if the scorer learns.
         """
         confidence = None
-        if scorer_requires_fit(scorer):
+        if task is not None:
             confidence = out_of_fold_confidence(
                 scorer, train.columns, train.labels, task
             )
@@ -417,7 +418,6 @@ class ConformalFilter(Settings):
             If a language model assigned more than 5 % of the labels, or if the proportion of
             problems without labels is too large for alpha.
         """
-        check_is_fitted(self, "scorer_")
         if self._labelled is not None:
             with unchanged_on_error(self):
                 full.calibrate(self, X, y, groups)
@@ -648,9 +648,11 @@ class ConformalFilter(Settings):
                 "None. Pass the claim labels of each problem as y"
             )
         problems = read_problems(self, X, y, reset=reset)
+        batch = problems.batch
         if reset:
-            self.features_ = transformer_for(self, problems.batch)
-        batch = carry_columns(self.features_, problems.batch)
+            self.features_ = transformer_for(self, batch)
+        if self.features_ is not None:
+            batch = carry_columns(self.features_, batch)
         fine = are_fine(batch) if reset else self._record.columns_are_fine
         hashes = hashes_of(batch, groups, columns_are_fine=fine)
         return replace(problems, batch=batch, columns=batch, hashes=hashes)
@@ -673,7 +675,8 @@ class ConformalFilter(Settings):
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
-        batch = apply_columns(self.features_, batch)
+        if self.features_ is not None:
+            batch = apply_columns(self.features_, batch)
         return batch.replace_edges(()) if self.edges == "none" else batch
 
     def _with_columns_given(self, X):
@@ -955,9 +958,7 @@ class ConformalFilter(Settings):
             as in a search over this parameter.
         """
         problems, margin = self._decide(X, alpha, y=y)
-        guards.warn_of_search(
-            getattr(self, "_promised", None) not in (None, self._promises())
-        )
+        guards.warn_of_search(self._promised not in (None, self._promises()))
         is_kept = (problems.labels == 1) & (margin > 0)
         return float(is_kept.sum() / len(problems.batch))
 

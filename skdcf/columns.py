@@ -57,9 +57,7 @@ class ReadProblems:
         return values if classes is None else classes[values.astype(int)]
 
     def take(self, rows):
-        """Return a subset of the problems. ``rows`` are sorted if they are all problems."""
-        if len(rows) == len(self.batch):
-            return self
+        """Return a subset of the problems."""
         batch = self.batch[rows]
         claims = ranges(self.batch.offsets[rows], batch.sizes)
         return replace(

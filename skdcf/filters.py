@@ -304,8 +304,8 @@ class ConformalFilter(Settings):
         question = problems.questions()
         candidates = np.arange(len(question))
         held = candidates[:0]
-        n_held = self._count_held_out(question, learns)
-        if n_held:
+        if self.calibration_size != 0:
+            n_held = self._count_held_out(question, learns)
             candidates, held = splitting.hold_out(len(question), n_held, question, rng)
         if not (learns or self._chooses_share):
             return candidates[:0], held, []
@@ -328,8 +328,6 @@ class ConformalFilter(Settings):
         """Return the number of questions to hold out."""
         size = self.calibration_size
         n = int(question.max()) + 1
-        if size == 0:
-            return 0
         if not learns and size in (None, "all"):
             # A fifth of the questions is only used to choose the share.
             size = n * 4 // 5

@@ -18,7 +18,7 @@ from ._checks import other_row, warn
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
-from .graphs.ragged import number_groups, optional_rows, ranges
+from .graphs.ragged import optional_rows, ranges
 from .labels import pack_labels, read_column
 from .scorers import Scorer
 
@@ -71,10 +71,6 @@ class ReadProblems:
     def unlabelled(self):
         """Return the problems with all labels set to unknown, for steps that do not use labels."""
         return replace(self, labels=np.full(self.batch.n_claims, -1))
-
-    def questions(self):
-        """Return the question index of each problem."""
-        return number_groups(self.hashes.question)
 
 
 def read_problems(estimator, X, y, *, reset):

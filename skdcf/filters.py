@@ -49,6 +49,7 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
+from .graphs.ragged import number_groups
 from .guarantees import Guarantee, NoFalseClaim, choose_share, share_table
 from .guards import Record
 from .identity import Groups, are_fine, hashes_of
@@ -216,7 +217,7 @@ class ConformalFilter(Settings):
 
             # Unless something learns or a size is set, all problems are used for calibration.
             calibration = np.arange(len(problems.batch))
-            training = calibration[:0]
+            training = []
             candidates = []
             held = problems
             is_split = self.calibration_size not in (None, "all")
@@ -233,7 +234,7 @@ class ConformalFilter(Settings):
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
                 train, held = problems.take(training), problems.take(calibration)
-            task = self._task(problems.questions()[training], rng) if learns else None
+            task = self._task(problems, training, rng) if learns else None
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
             # The share of answers that may pass is chosen on training problems only.
             if self._chooses_share:
@@ -301,21 +302,21 @@ class ConformalFilter(Settings):
         A candidate for training has a judged claim, or no claims. It is left out of training if it
         equals a held-out answer.
         """
-        question = problems.questions()
+        question = number_groups(problems.hashes.question)
         candidates = np.arange(len(question))
         held = candidates[:0]
         if self.calibration_size != 0:
             n_held = self._count_held_out(question, learns)
             candidates, held = splitting.hold_out(len(question), n_held, question, rng)
         if not (learns or self._chooses_share):
-            return candidates[:0], held, []
+            return [], held, []
         batch = problems.batch
         n_judged = segment_sum(problems.labels >= 0, batch.offsets)[candidates]
         if n_judged.any():
             candidates = candidates[(n_judged > 0) | (batch.sizes[candidates] == 0)]
         hashes = problems.hashes[candidates]
         training = candidates[guards.not_held_out(hashes, problems.hashes[held])]
-        if learns and not len(training):
+        if not len(training):
             raise ValueError(
                 f"calibration_size={self.calibration_size!r} leaves no answer for training, "
                 "because the answers that were not held out equal held-out answers. Pass "
@@ -349,14 +350,14 @@ class ConformalFilter(Settings):
         held_out = self._origin(held.batch, held.labels)
         return held_out | {name: seen[name] for name in ("fields", "counts", "edges")}
 
-    def _task(self, groups, rng):
+    def _task(self, problems, training, rng):
         """Return the settings for fitting a scorer on the training problems."""
         level = self._level()
         # A guarantee on the expected number of false claims can have a level of 1 or more. Smaller
         # values of alpha than 1e-9 would cause overflow during training.
         return FitTask(
             alpha=max(level if level < 1 else self.alpha, 1e-9),
-            groups=groups,
+            groups=number_groups(problems.hashes.question)[training],
             rng=rng,
             relaxation=self.relaxation,
             training=self.training,
@@ -370,7 +371,7 @@ class ConformalFilter(Settings):
         The risks are out-of-fold risks if the scorer learns.
         """
         confidence = None
-        if task is not None:
+        if scorer_requires_fit(scorer):
             confidence = out_of_fold_confidence(
                 scorer, train.columns, train.labels, task
             )
@@ -495,7 +496,7 @@ class ConformalFilter(Settings):
         for part in parts:
             guards.refuse_changed(part.settings, self._part_settings)
         part = CalibrationPart.join(parts)
-        rows = part.not_trained(self._record)
+        rows = guards.not_trained(self._record, part)
         trained = self._record.trained["answer"]
         with unchanged_on_error(self):
             self._record = replace(
@@ -645,15 +646,20 @@ class ConformalFilter(Settings):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None. Pass the claim labels of each problem as y"
             )
+        problems = self._read(X, y, reset)
+        fine = are_fine(problems.batch) if reset else self._record.columns_are_fine
+        hashes = hashes_of(problems.batch, groups, columns_are_fine=fine)
+        return replace(problems, hashes=hashes)
+
+    def _read(self, X, y, reset):
+        """Read problems, and attach the columns of ``features`` that require no labels."""
         problems = read_problems(self, X, y, reset=reset)
-        batch = problems.batch
         if reset:
-            self.features_ = transformer_for(self, batch)
-        if self.features_ is not None:
-            batch = carry_columns(self.features_, batch)
-        fine = are_fine(batch) if reset else self._record.columns_are_fine
-        hashes = hashes_of(batch, groups, columns_are_fine=fine)
-        return replace(problems, batch=batch, columns=batch, hashes=hashes)
+            self.features_ = transformer_for(self, problems.batch)
+        if self.features_ is None:
+            return problems
+        batch = carry_columns(self.features_, problems.batch)
+        return replace(problems, batch=batch, columns=batch)
 
     def _look(self, X, y=None, skipped=("label_",)):
         """Check the problems to filter, and return them with their columns."""

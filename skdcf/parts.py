@@ -13,7 +13,6 @@ from . import guards
 from ._checks import Floats
 from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
-from .guards import Record
 from .identity import Hashes, hash_question, mix
 
 _COLUMNS = "largest", "lowest", "lowered", "texts"
@@ -139,21 +138,6 @@ class CalibrationPart:
         return Calibration(
             guarantee, self.jumps, self.lowest, self.lowered, self.groups
         )
-
-    def not_trained(self, record: Record) -> NDArray[np.intp]:
-        """Return the rows of answers that equal no training answer, or raise ValueError.
-
-        Parameters
-        ----------
-        record : Record
-            What the filter remembers of the training answers.
-
-        Returns
-        -------
-        rows : ndarray of int
-            The rows.
-        """
-        return guards.not_trained(record, self)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.

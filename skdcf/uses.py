@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .columns import read_problems, transformer_for
-from .features.columns import carry_columns
 from .identity import hashes_of
 
 
@@ -17,12 +15,8 @@ def check(estimator, X, y=None):
     The labels are an int array of shape (n_claims,), which is returned only if y is passed.
     """
     reader = copy(estimator)
-    is_fitted = hasattr(reader, "scorer_")
-    problems = read_problems(reader, X, y, reset=not is_fitted)
-    batch = problems.batch
-    transformer = reader.features_ if is_fitted else transformer_for(reader, batch)
-    batch = carry_columns(transformer, batch)
-    return batch if y is None else (batch, problems.labels)
+    problems = reader._read(X, y, reset=not hasattr(reader, "scorer_"))
+    return problems.batch if y is None else (problems.batch, problems.labels)
 
 
 def seen(filter, X, groups=None):

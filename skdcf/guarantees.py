@@ -1068,17 +1068,13 @@ def choose_share(table, level, delta, counts):
     share : float
         The chosen share, which is 1 if no share has rank 1.
     """
-
-    def has_rank(share, n):
-        return (
-            conformal.conformal_rank(conformal.passing_count(n, share), level, delta)
-            > 0
-        )
-
-    able = [n for n in counts if has_rank(1.0, n)]
+    needed = np.array(
+        [conformal.problems_needed(level, delta, share) for share in table[:, 0]]
+    )
+    # The last share is 1, which needs the fewest questions.
+    able = [n for n in counts if n >= needed[-1]]
     if not able:
         return 1.0
-    reached = np.array([all(has_rank(share, n) for n in able) for share in table[:, 0]])
-    shares, passing, wrong = table[reached & (table[:, 1] > 0)].T
+    shares, passing, wrong = table[(needed <= min(able)) & (table[:, 1] > 0)].T
     rate = (1 + wrong) / (1 + passing)
     return float(shares[rate <= max(level, rate.min())].max())

@@ -344,11 +344,18 @@ class ConformalFilter(Settings):
         guards.warn_of_reversed_edges(batch)
         guards.warn_of_labels_among_columns(batch, problems.labels)
         guards.warn_of_unjudged(held.batch, held.labels)
+        origin = self._origin(held.batch, held.labels)
+        if held is problems:
+            return origin
         # The columns have read the context and the alternatives of all problems, not only of the
         # few that were held out. `calibrate` replaces this record.
         seen = self._origin(batch)
+<<<<<<< HEAD
         held_out = self._origin(held.batch, held.labels)
         return held_out | {name: seen[name] for name in ("fields", "counts", "edges")}
+=======
+        return origin | {name: seen[name] for name in ("fields", "counts")}
+>>>>>>> 0b7ec11b (Describe once how problems were made if all of them calibrate)
 
     def _task(self, problems, training, rng):
         """Return the settings for fitting a scorer on the training problems."""

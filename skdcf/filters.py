@@ -350,12 +350,7 @@ class ConformalFilter(Settings):
         # The columns have read the context and the alternatives of all problems, not only of the
         # few that were held out. `calibrate` replaces this record.
         seen = self._origin(batch)
-<<<<<<< HEAD
-        held_out = self._origin(held.batch, held.labels)
-        return held_out | {name: seen[name] for name in ("fields", "counts", "edges")}
-=======
-        return origin | {name: seen[name] for name in ("fields", "counts")}
->>>>>>> 0b7ec11b (Describe once how problems were made if all of them calibrate)
+        return origin | {name: seen[name] for name in ("fields", "counts", "edges")}
 
     def _task(self, problems, training, rng):
         """Return the settings for fitting a scorer on the training problems."""

@@ -18,17 +18,17 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "apps": 1095,
-    "apps/cli": 7120,
-    "apps/labelling": 6820,
+    "apps/cli": 7125,
+    "apps/labelling": 6825,
     "apps/llm": 9020,
-    "apps/service": 2620,
-    "apps/text": 3665,
-    "datasets": 10670,
+    "apps/service": 2505,
+    "apps/text": 3605,
+    "datasets": 10915,
     "evaluation": 6085,
     "features": 13480,
-    "graphs": 6720,
+    "graphs": 6615,
     "ops": 6735,
-    "top": 36270,
+    "top": 36390,
     "training": 3430,
 }
 MOST_LINES = 700

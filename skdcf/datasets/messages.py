@@ -14,7 +14,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from .records import BROKEN, build_dataset
-from .thoughts import without_reasoning, without_thoughts
+from .thoughts import is_cut_off, without_reasoning, without_thoughts
 
 
 def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
@@ -42,28 +42,34 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
         message of the user. The features of a step are ``position``, ``log_length`` (log of 1 +
         number of characters) and ``n_calls``. They depend only on this step and the number of
         steps before it. ``metadata["messages"]`` contains the positions of the steps in
-        ``messages``, and ``metadata["n_reasoning"]`` the number of messages in which reasoning
-        was dropped.
+        ``messages``, ``metadata["n_reasoning"]`` the number of messages in which reasoning
+        was dropped, and ``metadata["n_cut_off"]`` the number of messages that were cut off.
 
     Raises
     ------
     ValueError
-        If a message, a part of its content or a call has an unknown key or role, if a step has
-        neither text nor calls, if a tool result precedes its call, if a run has no task or no
+        If a message, a part of its content or a call has an unknown key, type or role, if a step
+        has neither text nor calls, if a tool result precedes its call, if a run has no task or no
         step, or if the numbers of labels and steps differ.
 
     Notes
     -----
     The known keys of a message are role, content, name, tool_calls, tool_call_id, function_call,
-    refusal, audio, annotations, reasoning_content and reasoning. The known keys of a part of its
-    content are type, text, refusal, image_url and citations. A key is ignored if its value is
+    refusal, audio, annotations, reasoning_content, reasoning, type, id, status, finish_reason and
+    stop_reason. The known keys of a part of its content are type, text, refusal, image_url,
+    citations, annotations and logprobs. Items of the types "message" and "reasoning" of OpenAI's
+    Responses API are read too, but its other items are refused. A key is ignored if its value is
     None, "", [] or {}. The text parts of a message are joined without a separator. Audio is read
     if it has a transcript. An image in a message of the user is replaced by "[image_url]".
 
-    Reasoning is dropped: the keys ``reasoning_content`` and ``reasoning``, parts of the type
-    "reasoning" or "thinking", and text between tags such as ``<think>`` and ``</think>``. Control
-    tokens, such as ``<|im_end|>``, are dropped too. A message that consists of reasoning only is
-    not a step.
+    Reasoning is dropped: the keys ``reasoning_content`` and ``reasoning``, items and parts of the
+    type "reasoning", parts of the type "thinking", and text between tags such as ``<think>`` and
+    ``</think>``. Control tokens, such as ``<|im_end|>``, are dropped too. A message that consists
+    of reasoning only is not a step.
+
+    A message that was cut off is not a step either, even if it calls a tool. A message was cut off
+    if its ``finish_reason`` or ``stop_reason`` is a maximum length ("length" or "max_tokens"), or
+    if its ``status`` is "incomplete". If a run has these keys, they describe its last message.
 
     For other logs, write the list of steps yourself: ``ReasoningGraph(features, edges,
     claims=steps)``, where the edges are the pairs (v - 1, v).
@@ -107,21 +113,28 @@ def _read_run(run):
     steps, features, positions = [], [], []
     questions = []
     called = set()
-    n_reasoning = 0
+    n_reasoning = n_cut_off = 0
     for position, given in enumerate(messages):
+        if not without_reasoning([given]):
+            n_reasoning += 1
+            continue
+        is_last = position == len(messages) - 1
+        is_cut = is_cut_off(given) or (is_last and is_cut_off(run))
         try:
-            role, text, calls, is_thinking = _read_message(given, called)
+            role, text, calls, is_thinking = _read_message(given, called, is_cut)
         except BROKEN as error:
             raise ValueError(f"message {position}: {error}") from error
         if role == "user":
             questions.append(text)
         if role == "assistant":
             n_reasoning += is_thinking
-            if step := "\n".join(filter(None, [text, *calls])):
+            n_cut_off += is_cut
+            step = "\n".join(filter(None, [text, *calls]))
+            if step and not is_cut:
                 features.append([len(steps), math.log1p(len(step)), len(calls)])
                 steps.append(step)
                 positions.append(position)
-    if not steps:
+    if not (steps or n_cut_off):
         raise ValueError(
             "each run must have at least one step, but no message of the assistant has text "
             "or calls"
@@ -137,13 +150,16 @@ def _read_run(run):
             **(run.get("metadata") or {}),
             "messages": positions,
             "n_reasoning": n_reasoning,
+            "n_cut_off": n_cut_off,
         },
     }
 
 
-def _read_message(given, called):
+def _read_message(given, called, is_cut):
     """Return role, text, calls and whether there is reasoning, and add to the ids of the calls."""
     message = _known(given, "message")
+    if message.get("type", "message") != "message":
+        raise ValueError(f"type must be 'message', got {message['type']!r}")
     role = message.get("role")
     roles = ("system", "developer", "user", "assistant", "tool", "function")
     if role not in roles:
@@ -159,7 +175,7 @@ def _read_message(given, called):
             )
     if role != "assistant" and calls:
         raise ValueError(f"only the assistant can call tools, got the role {role!r}")
-    if role == "assistant" and not (text or calls or is_thinking):
+    if role == "assistant" and not (text or calls or is_thinking or is_cut):
         raise ValueError(
             "a message of the assistant must have text or calls, but this message has none"
         )
@@ -173,8 +189,8 @@ def _known(value, what):
         raise ValueError(f"each {what} must be an object, got {value!r:.40}")
     keys = {
         "message": "role content name tool_calls tool_call_id function_call refusal audio "
-        "annotations reasoning_content reasoning",
-        "text": "type text citations",
+        "annotations reasoning_content reasoning type id status finish_reason stop_reason",
+        "text": "type text citations annotations logprobs",
         "refusal": "type refusal citations",
         "image_url": "type image_url citations",
         "audio": "id data expires_at transcript",
@@ -211,7 +227,7 @@ def _text_of(message, role):
 
 
 def _text_of_part(part, role):
-    kind = part.get("type")
+    kind = str(part.get("type")).removeprefix("output_").removeprefix("input_")
     kinds = ("text", "refusal") if role == "assistant" else ("text", "image_url")
     if kind not in kinds:
         raise ValueError(

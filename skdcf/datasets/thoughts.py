@@ -51,6 +51,25 @@ def clean_texts(texts):
     return [without_thoughts(text) if isinstance(text, str) else text for text in texts]
 
 
+def is_cut_off(place):
+    """Return whether an object with an answer, or its metadata, states that it was cut off."""
+    if not isinstance(place, Mapping):
+        return False
+    # Servers use different keys and values.
+    names = "details generation_info info meta_info metadata response_metadata"
+    keys = (
+        "finish_reason finish_reasons done_reason stop_reason finishReason stopReason"
+    )
+    ends = ("length", "max_tokens", "model_length")
+    return place.get("status") == "incomplete" or any(
+        # Several values in a list belong to several answers.
+        str(about.get(key)).lower().strip("[']") in ends
+        for about in (place, *map(place.get, names.split()))
+        if isinstance(about, Mapping)
+        for key in keys.split()
+    )
+
+
 def without_reasoning(parts):
     """Return the parts of a message that do not contain reasoning."""
     kinds = ("reasoning", "thinking", "redacted_thinking")

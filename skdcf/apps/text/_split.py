@@ -12,7 +12,12 @@ from typing import Any
 from ..._checks import counted
 from ...datasets import records
 from ...datasets.paths import MISSING, value_at
-from ...datasets.thoughts import clean_texts, without_reasoning, without_thoughts
+from ...datasets.thoughts import (
+    clean_texts,
+    is_cut_off,
+    without_reasoning,
+    without_thoughts,
+)
 from ...edges import chain_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
@@ -104,16 +109,9 @@ def _describe_fault(record, path, value):
 
 def _is_cut_off(record, path):
     """Return whether an object that contains an answer states that the answer was cut off."""
-    # Servers use different keys and values.
-    keys = ["finish_reason", "done_reason", "stop_reason", "finishReason", "stopReason"]
-    ends = ("length", "max_tokens", "model_length")
     while path:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        place = value_at(record, path)
-        if isinstance(place, dict) and (
-            place.get("status") == "incomplete"
-            or any(str(place.get(key)).lower() in ends for key in keys)
-        ):
+        if is_cut_off(value_at(record, path)):
             return True
     return False
 

@@ -135,17 +135,22 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
 @pytest.mark.parametrize(
     "end",
     [
-        {"finish_reason": "length"},
-        {"stop_reason": "max_tokens"},
+        {"finish_reasons": ["length"]},
+        {"response_metadata": {"stop_reason": "max_tokens"}},
         {"stopReason": "MAX_TOKENS"},
         {"status": "incomplete"},
     ],
 )
 def test_the_last_sentence_of_a_cut_off_answer_is_no_claim(tmp_path, capsys, end):
     said = {"message": {"content": f"{TOLD}\n- It was built in 18"}}
-    for line in ({"choices": [said | end]}, {"choices": [said]} | end):
+    names = "choices[0].message.content=answer"
+    lines = (
+        {"choices": [said | end]},
+        {"choices": [said]} | end,
+        {"choices": [said, end]},
+    )
+    for line, is_cut in zip(lines, (True, True, False), strict=True):
         log = write_lines(tmp_path / "log.jsonl", [line])
-        names = "choices[0].message.content=answer"
         [graph] = split(tmp_path, log, "--map", names)
-        assert kept_text(graph, [True, True]) == TOLD
-        assert "finish_reason, in 1 answer" in capsys.readouterr().err
+        assert (" ".join(graph.claims) == TOLD) == is_cut
+        assert ("finish_reason, in 1 answer" in capsys.readouterr().err) == is_cut

@@ -24,7 +24,8 @@ def without_thoughts(text):
     """Return an answer without thoughts and control tokens, or the same text if there are none.
 
     Thoughts are the text between two tags such as ``<think>`` and ``</think>``, and the text
-    before an end tag or after a begin tag without a partner.
+    before an end tag or after a begin tag without a partner. A begin tag without a partner after a
+    word and a space is part of the text.
     """
     said = []
     start = 0
@@ -35,8 +36,11 @@ def without_thoughts(text):
             start = tag.end()
         elif not is_thinking:
             said.append(text[start : tag.start()])
+            start = tag.start()
         is_thinking = not any(tag.groups())
-    said.append("" if is_thinking else text[start:])
+    # As in "The <think> tag is HTML."
+    is_word = is_thinking and re.search(r"\w \Z", said[-1])
+    said.append("" if is_thinking and not is_word else text[start:])
     answer = "".join(said)
     if begin := _BEGIN.match(answer):
         answer = answer[begin.end() :]

@@ -123,7 +123,7 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
         assert " ".join(graph.claims) == TOLD
         assert kept_text(graph, [True, True]) == TOLD
     assert f"in {len(THOUGHTS)} answers" in capsys.readouterr().err
-    plain = "The tag `<think>` begins, and `</think>` ends a thought, as <s>here</s> it does."
+    plain = "A `</think>` ends a thought, as <s>here</s> it does, after a <think> tag."
     assert split_sentences(plain) == [plain]
     for text in THOUGHTS[:-2]:
         assert split_sentences(text) == split_sentences(TOLD)

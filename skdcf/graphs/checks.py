@@ -137,7 +137,7 @@ def _check_provenance(provenance):
     order = provenance.get("label_order", "random")
     check_choice("label_order", order, ("random", "doubtful", "review"))
     source = str(provenance.get("label_source", "person"))
-    if source != "person" and not source.startswith("model "):
+    if source != "person" and not source.rstrip().startswith("model "):
         raise ValueError(
             "label_source must be 'person', or 'model ' and the name of the model, got "
             f"{show(source)}"

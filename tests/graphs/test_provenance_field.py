@@ -5,7 +5,7 @@ import pytest
 from skdcf import GraphBatch, ReasoningGraph
 
 
-@pytest.mark.parametrize("value", [["a"], {"a": 1}, None])
+@pytest.mark.parametrize("value", [["a"], None])
 def test_it_is_flat(value):
     with pytest.raises(
         ValueError, match=r"strings, numbers or booleans, got .* 'splitter'"
@@ -15,3 +15,8 @@ def test_it_is_flat(value):
         GraphBatch.from_arrays(
             [[0.1], [0.2]], [0, 1, 2], provenance=[None, {"splitter": value}]
         )
+
+
+def test_a_model_must_have_a_name():
+    with pytest.raises(ValueError, match="'model '"):
+        ReasoningGraph([[0.1]], provenance={"label_source": "model "})

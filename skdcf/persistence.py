@@ -139,6 +139,8 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
+            if "skdcf.json" not in archive.namelist():
+                raise zipfile.BadZipFile
             if sum(member.file_size for member in archive.infolist()) > len(content):
                 raise ValueError("its members overlap or are compressed")
             about = json.loads(archive.read("skdcf.json"))
@@ -159,6 +161,10 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
                 f"trust these names, load the file in Python with trusted={untrusted}"
             )
         loaded = io.loads(content, trusted=sorted(names))
+    except zipfile.BadZipFile as error:
+        raise ValueError(
+            f"{path} cannot be loaded, because it is damaged or was not written by skdcf.save"
+        ) from error
     except Exception as error:
         raise ValueError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}"

@@ -80,10 +80,7 @@ def from_frame(
     _check_columns(frame, names, features)
     cells = {name: frame[name].tolist() for name in names}
     if label is not None:
-        cells[label] = [
-            -1 if is_missing(cell) or not str(cell).strip() else cell
-            for cell in cells[label]
-        ]
+        cells[label] = [-1 if _is_blank(cell) else cell for cell in cells[label]]
         _check_verdicts(frame.assign(**{label: cells[label]}), [answer, claim], label)
     rows_of: dict[Any, list[int]] = {}
     for row, name in enumerate(cells[answer]):
@@ -114,6 +111,10 @@ def from_frame(
     return build_dataset(rows_of, record)
 
 
+def _is_blank(cell):
+    return is_missing(cell) or not str(cell).strip()
+
+
 def _check_columns(frame, names, features):
     """Raise ValueError unless each named column exists exactly once and no feature is yes/no."""
     pd = import_extra("pandas", "frame")
@@ -130,9 +131,9 @@ def _check_columns(frame, names, features):
                 f"{names} are named, and the table has the columns {there}"
             )
     for name in features:
-        cells = frame[name].tolist()
+        cells = [cell for cell in frame[name].tolist() if not _is_blank(cell)]
         words = [cell for cell in cells if isinstance(cell, str | bool)]
-        if len(words) == len(cells) and len({*words}) == 2:
+        if len(words) == len(cells) and 0 < len({*words}) < 3:
             yes = max(words, key=str)
             raise ValueError(
                 f"the feature {name!r} must contain numbers, got {yes!r}. Convert yes/no columns "

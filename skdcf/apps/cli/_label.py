@@ -236,7 +236,8 @@ def _propose_patterns(store):
     if patterns:
         inform(
             'these patterns match the sentences that were always judged "no claim". To leave out '
-            "such sentences, add the patterns to a file for skdcf split --no-claim FILE:",
+            "such sentences, append the patterns to a copy of the built-in list "
+            "(skdcf/apps/text/no_claim.txt), and pass the copy to skdcf split --no-claim:",
             *patterns,
         )
 

@@ -138,7 +138,8 @@ class AnswerSplitter:
         Path of a text file with patterns for sentences without a claim, one regular expression per
         line. Empty lines and lines that begin with ``"# "`` are ignored. A sentence makes no claim
         if a pattern matches the whole sentence, as written or without its Markdown marks. The
-        default is the built-in list ``no_claim.txt``.
+        default is the built-in list ``skdcf/apps/text/no_claim.txt``, which the file replaces. To
+        extend the list, append patterns to a copy of it.
 
     Raises
     ------

@@ -129,6 +129,7 @@ def test_patterns_are_proposed_for_sentences_that_always_make_no_claim(
     # split compares a sentence on one line and with a plain apostrophe.
     proposed = r"I'm\ \(well\):\ ```\ \#\ 1\ ```"
     assert proposed in lines and not {"So", "Once"} & {*lines}
+    assert any("copy of" in line for line in lines)
 
 
 # --- reviews

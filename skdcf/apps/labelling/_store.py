@@ -153,6 +153,7 @@ class LabelStore:
         ValueError
             If the claim does not exist, or if ``word`` is invalid.
         """
+        refuse_surrogates({"word": word})
         if word is not None:
             check_choice("word", word, WORDS)
         self._save("label", by, problem, claim, word)

@@ -328,12 +328,9 @@ def test_bad_requests_change_nothing(server):
     for data in (
         {**VERDICT, "word": "maybe"},
         {**VERDICT, "problem": 3},
-        {**VERDICT, "claim": 8},
         {**VERDICT, "claim": True},
-        {**VERDICT, "problem": "0"},
         {**VERDICT, "more": 1},
         {"problem": 0},
-        [1],
         {"problem": 0, "edges": [[0, 1], [1, 0]]},
         {"problem": 0, "edges": [[0, 99]]},
         {"problem": 0, "claim": 0, "text": "x" * 10_001},
@@ -341,10 +338,10 @@ def test_bad_requests_change_nothing(server):
     ):
         status, body, _ = request(server, SAVE, data)
         assert status == 422 and json.loads(body)["detail"]
-    status, body, _ = request(
-        server, SAVE, {"problem": 0, "claim": 0, "text": "\ud800"}
-    )
-    assert status == 400 and "surrogate" in json.loads(body)["detail"]
+    for key in ("text", "word"):
+        data = {"problem": 0, "claim": 0, key: "\ud800"}
+        status, body, _ = request(server, SAVE, data)
+        assert status == 400 and "surrogate" in json.loads(body)["detail"]
     with pytest.raises(ValueError, match="'text' contains an unpaired surrogate"):
         server.store.note(0, 0, "\ud800", by="ann")
     assert server.store.version == 0

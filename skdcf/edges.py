@@ -104,8 +104,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from the heading above it.
 
-    A claim is a heading if it ends in a colon, begins with ``#``, or is a line in bold. If a
-    filter dropped only a heading such as "It does not cover:", the claims below would mean
+    A claim is a heading if it ends in a colon, begins with ``#``, or is a line in bold. Underlined
+    headings are not recognised, because ``skdcf split`` does not write the line into the claim. If
+    a filter dropped only a heading such as "It does not cover:", the claims below would mean
     something else. With these edges, they are dropped too.
 
     Parameters

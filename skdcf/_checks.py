@@ -74,7 +74,7 @@ def check_alpha(alpha):
         )
     alpha = float(alpha)
     rounded = float(f"{alpha:.12g}")
-    return max(alpha, rounded) if rounded - alpha < 2**-53 else alpha
+    return max(alpha, rounded) if rounded - alpha < 1e-15 else alpha
 
 
 def check_alphas(alphas, check=check_alpha):

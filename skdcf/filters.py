@@ -145,8 +145,8 @@ class ConformalFilter(Settings):
         return cloned
 
     def _promises(self):
-        """Return the parameters that define the guarantee, as texts."""
-        return {name: repr(getattr(self, name)) for name in PROMISED}
+        """Return the parameters that define the guarantee."""
+        return self._settings | {"alpha": self.alpha, "online": None}
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or would have no effect."""

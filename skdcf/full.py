@@ -479,6 +479,8 @@ def _calibrate(cf, problems):
     """
     part = cf._part(problems)
     hashes = part.hashes
+    if hashes.named_by == "answer":
+        guards.not_trained(cf._record, part)
     guarantee = cf._resolved_guarantee
     one, _ = part.choose(guarantee, cf._level(), False, in_groups=False)
     chosen, _ = part[one].choose(guarantee, cf._level(), True)

@@ -171,7 +171,7 @@ def refuse_other_precision(record, asked):
     By chance, up to 1 % of the numbers of a column may be in half precision, as 17/32 is. A single
     number is compared only if none of at least 200 numbers was in half precision in calibration,
     if no other column of the new problems has finer numbers, and if no finer numbers may follow
-    (``online=True``).
+    (``online=True``). Two different numbers are compared otherwise, and four if ``online=True``.
     """
     calibrated = record.origin["precision"]
     if calibrated.keys().isdisjoint(asked):
@@ -183,7 +183,9 @@ def refuse_other_precision(record, asked):
     for name in [name for name in asked if name in calibrated]:
         before, finer_before, n_rows = calibrated[name]
         half, finer, _ = asked[name]
-        is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
+        least = 4 if record.settings["online"] else 2
+        is_alone = before == 0 and n_rows >= 200 and not may_be_fine
+        is_half = not finer and half >= (1 if is_alone else least)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
         if (is_half and was_finer) or (finer and before and not finer_before):
             kinds = "float16 or bfloat16", "finer"
@@ -785,11 +787,13 @@ def warn_of_direction(confidence, labels, problem_of):
     errors below one half. Claims of one answer may be correlated, so the standard error is that
     of as many claims as there are answers with a true claim, and answers with a false claim.
     """
-    is_judged = labels >= 0
+    is_judged = np.flatnonzero(labels >= 0)[:100_000]
+    labels, confidence = labels[is_judged], confidence[is_judged]
+    problem_of = problem_of[is_judged]
     m, n = (len(np.unique(problem_of[labels == label])) for label in (1, 0))
     if min(m, n) < 20:
         return
-    share = roc_auc_score(labels[is_judged], confidence[is_judged])
+    share = roc_auc_score(labels, confidence)
     if share < 0.5 - 4 * np.sqrt((m + n + 1) / (12 * m * n)):
         warn(
             f"the score may have the wrong sign. In {1 - share:.0%} of all pairs of one "

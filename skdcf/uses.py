@@ -22,12 +22,16 @@ def check(estimator, X, y=None):
 def seen(filter, X, groups=None):
     """Return whether each problem, or one like it, was used for training and for calibration.
 
-    Both masks have shape (n_problems,). Hashes of the question and the content are compared.
+    Both masks have shape (n_problems,). Hashes of the question, content and answer are compared.
     """
-    hashes = hashes_of(check(filter, X), groups)
+    record = filter._record
+    batch = check(filter, X)
+    hashes = hashes_of(batch, groups, columns_are_fine=record.columns_are_fine)
     return [
-        hashes.among(stored) | np.isin(hashes.content, stored["content"])
-        for stored in (filter._record.trained, filter._record.calibrated)
+        hashes.among(stored)
+        | np.isin(hashes.content, stored["content"])
+        | np.isin(hashes.answer, stored["answer"])
+        for stored in (record.trained, record.calibrated)
     ]
 
 

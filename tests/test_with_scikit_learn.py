@@ -105,4 +105,4 @@ def test_a_search_over_the_guarantee_is_warned_of(name, values):
     search = GridSearchCV(pipeline, {f"hardcf__{name}": values}, cv=2)
     with pytest.warns(GuaranteeWarning, match="score compares only filters"):
         search.fit(GRAPHS, LABELS)
-    GridSearchCV(CF, {"scorer": ["frequency-score"]}, cv=2).fit(GRAPHS, LABELS)
+    GridSearchCV(CF, {"alpha": [np.float64(CF.alpha)]}, cv=2).fit(GRAPHS, LABELS)

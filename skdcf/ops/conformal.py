@@ -255,13 +255,14 @@ class Jumps:
     n: int
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a loss is negative, exceeds 1 or decreases within a problem."""
-        falls = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] < 0
-        if falls.any() or ((self.loss < 0) | (self.loss > 1)).any():
+        """Raise ValueError if a loss is not in [0, 1] or decreases, or if a position is NaN."""
+        grows = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] >= 0
+        within = (self.loss >= 0) & (self.loss <= 1) & ~np.isnan(self.position)
+        if not (grows.all() and within.all()):
             raise ValueError(
                 "losses must grow from 0 to at most 1 in each problem, but they lie between "
-                f"{self.loss.min():g} and {self.loss.max():g}, or decrease. Divide the loss by "
-                "its largest value, and take its running maximum"
+                f"{self.loss.min():g} and {self.loss.max():g}, decrease, or are at the position "
+                "NaN. Divide the loss by its largest value, and take its running maximum"
             )
 
     @classmethod

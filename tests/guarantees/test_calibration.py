@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, inf
+from math import ceil, inf, nan
 
 import numpy as np
 import pytest
@@ -156,10 +156,12 @@ def test_jumps_add_up_to_the_largest_loss_up_to_a_threshold(kind):
         assert (lost <= largest).all() and (kind == "share" or (lost == largest).all())
 
 
-@pytest.mark.parametrize("losses", [[-0.1, 0.5], [0.6, 1.2], [0.6, 0.5]])
+@pytest.mark.parametrize("losses", [[-0.1, 0.5], [0.6, 1.2], [0.6, 0.5], [0, nan]])
 def test_losses_that_fall_or_exceed_1_are_refused(losses):
     with pytest.raises(ValueError, match=r"losses.*at most 1"):
         Jumps(np.arange(4.0), np.repeat([0, 1], 2), np.tile(losses, 2), 2)
+    with pytest.raises(ValueError, match="NaN"):
+        Jumps.of_scores(np.array([nan]))
 
 
 def test_delta_is_refused_unless_losses_are_0_or_1():

@@ -17,8 +17,10 @@ from skdcf.ops.conformal import (
     share_jumps,
 )
 
-# Levels as people compute them: 1 - 0.9 is not the float 0.1.
-ALPHAS = [(i, way) for i in range(1, 1000) for way in (i / 1000, 1 - (1000 - i) / 1000)]
+# Levels as people compute them: 0.1 + 0.7 is not the float 0.8.
+ALPHAS = [
+    (i, way) for i in range(1, 1000) for way in (i / 1000, 0.1 + (i - 100) / 1000)
+]
 
 
 def shares_of(risks, labels):
@@ -94,7 +96,7 @@ def test_levels_of_mean_losses_are_those_of_fractions(sizes):
 @pytest.mark.parametrize("guarantee", [NoFalseClaim(), ExpectedFalse()])
 def test_predict_is_predict_alpha_at_every_level(guarantee):
     rng = np.random.default_rng(0)
-    offsets = 6 * np.arange(40)
+    offsets = 6 * np.arange(100)
     confidence = rng.permutation(offsets[-1])[:, None]
     X = GraphBatch.from_arrays(confidence, offsets, np.empty((0, 2), int))
     cf = HardCF(0, guarantee=guarantee).fit(X, rng.integers(2, size=offsets[-1]))

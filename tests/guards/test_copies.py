@@ -9,6 +9,7 @@ from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.identity import are_fine, hashes_of, problem_digest, text_code
 from skdcf.scorers import ClassifierScorer, Scorer
+from skdcf.uses import seen
 
 
 def answers(n, first=0, texts=True, kind=lambda i: "a"):
@@ -17,7 +18,7 @@ def answers(n, first=0, texts=True, kind=lambda i: "a"):
     graphs = [
         ReasoningGraph(
             rng.normal(size=(2, 2)),
-            (),
+            [(0, 1)],
             problem=f"question {i}",
             claims=[f"claim {k} of {i}" for k in range(2)] if texts else None,
             metadata={"kind": kind(i)},
@@ -76,8 +77,11 @@ def test_training_answers_calibrate_neither_reworded_nor_rounded(texts):
     single = [g.replace(features=np.float32(g.features)) for g in reworded(graphs)]
     with pytest.raises(ValueError, match=r"5%.*60 of 60"):
         cf.calibrate(single, labels)
-    with pytest.raises(ValueError, match=r"50%.*60 of 60"):
-        cf.calibrate(single, labels, groups=False)
+    full = HardCF(ClassifierScorer(), alpha=0.2, calibration_size="all")
+    assert seen(cf, single)[0].all()
+    for filter in cf, full.fit(graphs, labels):
+        with pytest.raises(ValueError, match=r"50%.*60 of 60"):
+            filter.calibrate(single, labels, groups=False)
 
 
 def test_few_copies_of_training_answers_are_left_out():

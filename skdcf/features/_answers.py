@@ -30,15 +30,14 @@ _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
-# A sentence ends at punctuation, except after an initial or an abbreviation. Some abbreviations,
-# such as "no.", are recognised only before a number. A letter after a number is a unit, not an
+# A sentence ends at ".", "!" or "?", except after an initial or an abbreviation. Before a number,
+# every short word may be an abbreviation, such as "no." A letter after a number is a unit, not an
 # initial. The tests compare this with `split_sentences`, which needs an optional package.
 _find_sentences = re.compile(
     r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
     r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
     r"|ltd|co|corp|dept|assn|univ|approx|ca|est|fig|nr|sp|mon|tues?|wed|thurs?|fri|sat)\."
-    r"|\b(?:no|nos|vol|eq|sec|ch|art|op|ex|pp|max|min|nov|jan|feb|mar|apr|jun|jul|aug|sept?|oct"
-    r"|dec)\.(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
+    r"|\b[a-z]{2,4}\.(?= \d)|[^.!?]|[.!?](?! |$))*"
 ).findall
 # Citations such as " [1]" and remarks such as " (source: 2021)". In "the roots are [1, 5]", the
 # brackets contain the answer.

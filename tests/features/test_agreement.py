@@ -117,13 +117,15 @@ x < 5 | x > 5
 The tower is 330 m tall.[1] | The tower is 300 m tall.[1]
 It is 5 [1, 2]. | It is 6 [1, 2].
 The 2 roots are [1, 5]. | The 2 roots are [7, 9].
+The answer is 1; 2. | The answer is 1; 3.
+The answer is Bldg. 5. | The answer is Bldg. 6.
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
 \\boxed{3\\frac12} | The answer is 3\u00bd. | 3.5
 The answer is 1e3. | 1000 | $1,000 | \\boxed{10^{3}} | The answer is 10 * 100.
 The answer is 5 kilometers. | It is 5 km long [1]. | #### 5 km [1][2] | answer: 5.0 km
-The answer is no. It rains. | The answer is No. | answer: no; not yet
+The answer is no. It rains. | The answer is No. | answer: no [1]
 The answer is 5 euros. | answer: \u20ac5 | \\boxed{5 EUR}
 The answer is 5 a.m. | It is at 5 am. | answer: 5am
 \\boxed{1.5 \\times 10^{-3}} | 0.0015 | \\boxed{\\frac{-3}{-2000}} | 1.5e-3
@@ -151,6 +153,8 @@ Sunset Blvd. Nord
 Nr. 5
 Pt. 1
 Sat. night
+Hwy. 5
+Paris; Rome
 no. It rains
 3 m. It is long
 """

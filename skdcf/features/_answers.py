@@ -143,7 +143,11 @@ def normalise_answer(answer, has_options=False, counted=()):
         the text without markup or spaces.
     """
     text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
-    letter = r"\(?([a-z])(?:[).:,]|$)" if has_options else r"\(?([a-z])[).:,]?$"
+    letter = (
+        r"\(?([a-z])(?:[).:,](?!.*\b(?:[b-h]|a(?! ))\b)|$)"
+        if has_options
+        else r"\(?([a-z])[).:,]?$"
+    )
     if choice := re.match(letter, text):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.

@@ -190,7 +190,8 @@ def test_a_choice_is_an_option_if_there_are_options(text, letter):
 
 
 def test_a_letter_is_an_option_if_there_are_options():
-    assert answer_of("the answer is: b) 12 miles", True) == "b"
+    assert answer_of("the answer is: b) a mile", True) == "b"
+    assert answer_of("The answer is A, C.", True) == "a,c"
     assert answer_of("The answer is I. Newton.") == "i.newton"
 
 

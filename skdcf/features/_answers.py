@@ -88,10 +88,10 @@ def find_answer(text, has_options=False):
     -------
     answer : str or None
         The text after the last ``\boxed{``, "####" or "the answer is", or after ``Choice_`` if
-        ``has_options`` is True. If the text contains no such marker, the last number is returned,
-        with the unit after it. If it is the second number of a range or date, the first one
-        precedes it. A preceding word such as "not" is included. The result is None if there is no
-        number.
+        ``has_options`` is True. If the text contains no such marker, the last number outside
+        of remarks in brackets is returned, with the unit after it. If it is the second number of a
+        range or date, the first one precedes it. A preceding word such as "not" or "isn't" is
+        included. The result is None if there is no number.
     """
     text = clean(text)
     marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
@@ -106,9 +106,17 @@ def find_answer(text, has_options=False):
         number, *unit = text[start : start + 200].split(" ", 2)[:2]
         return " ".join(
             [
-                *(word for word in before.split()[-2:] if word in _CHANGING),
+                *(
+                    word
+                    for word in before.split()[-2:]
+                    if word in _CHANGING or word.endswith(("n't", "n\u2019t"))
+                ),
                 earlier + number,
-                *(word for word in unit if word.strip(".,;:!?") in UNITS),
+                *(
+                    word
+                    for word in unit
+                    if word.replace(".", "").strip("(),;:!?\u00b2\u00b3") in UNITS
+                ),
             ]
         )
     mark = marks[-1]

@@ -45,6 +45,8 @@ _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
     "am pm hour/hours",
+    "bc/bce ad/ce",
+    "\u00b0c \u00b0f",
     "inch/inches foot/feet/ft yard/yards mile/miles mm cm meter/meters/m kilometer/"
     "kilometers/km",
     "mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons",

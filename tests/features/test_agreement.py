@@ -117,6 +117,12 @@ x < 5 | x > 5
 The tower is 330 m tall.[1] | The tower is 300 m tall.[1]
 It is 5 [1, 2]. | It is 6 [1, 2].
 The 2 roots are [1, 5]. | The 2 roots are [7, 9].
+It isn't 5. | It is 5.
+It can\u2019t be 5. | It is 5.
+It opens at 10 a.m. | It opens at 10 p.m.
+It fell in 300 B.C. | It fell in 300 AD.
+It is 20 \u00b0C. | It is 20 \u00b0F.
+It is 5 m\u00b2. | It is 5 m\u00b3.
 The answer is 1; 2. | The answer is 1; 3.
 The answer is Bldg. 5. | The answer is Bldg. 6.
 """

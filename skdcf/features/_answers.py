@@ -39,11 +39,22 @@ _find_sentences = re.compile(
     r"|ltd|co|corp|dept|assn|univ|approx|ca|est|fig|nr|sp|mon|tues?|wed|thurs?|fri|sat)\."
     r"|\b[a-z]{2,4}\.(?= \d)|[^.!?]|[.!?](?! |$))*"
 ).findall
-# Citations such as " [1]" and remarks such as " (source: 2021)". In "the roots are [1, 5]", the
-# brackets contain the answer.
+# Before the last number of a text is read, citations such as " [1]" and remarks such as
+# " (source: 2021)" are removed. In "the roots are [1, 5]", the brackets contain the answer.
 _replace_notes = re.compile(
-    r"(?:(?<! is)(?<! are)(?<! in)(?<![=:]) |(?<=[.\]]))\[\d{1,3}(?:, ?\d{1,3}){0,9}\]"
-    r"| \((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\)"
+    r"(?:(?<! is)(?<! are)(?<![ \\]in)(?<![=:\u2208]) |(?<=[.\]]))"
+    r"\[\d{1,3}(?:, ?\d{1,3}){0,9}\]"
+    r"| \((?=[^()]{0,99}[a-z]{2})(?=[^()]{0,99}\d)[^()]{0,100}\)"
+).sub
+# Citations such as "[1][2]" after a final answer. All other brackets are part of the answer.
+_replace_citations = re.compile(
+    r"\A([^\[]*[\w%)])(?<!\bis)(?<!\bare)(?<!\bin)[ .]{0,2}(?:\[\d{1,3}\] ?)+\Z"
+).sub
+# A name or a calculation before the value of an answer, as in "x = 5" and "x = 2 + 3 = 5". In
+# "3 when x = 5" and "x + y = 5", the number at the end is not the answer.
+_replace_names = re.compile(
+    r"\A(?:\\?[^\W\d][\w\\(){}]* ?=(?=.))?"
+    r"(?:[-+*/^%{}\u221a.\d =]*=(?= ?[-\d]))?"
 ).sub
 # In an answer, "3 1/2", "3\frac{1}{2}" and "3\u00bd" are sums.
 _separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)").sub
@@ -147,10 +158,11 @@ def normalise_answer(answer, has_options=False, counted=()):
     normalised_answer : float or str
         The value as a float if the text is a single number, fraction or product. If words other
         than those in ``counted`` follow, such as a unit of measurement, the result is the value and
-        these words as a str. For any other text, such as a date, a range or a bound, the result is
-        the text without markup or spaces.
+        these words as a str. For any other text, such as a date, a range, a bound, or a number with
+        a remark in brackets, the result is the text without markup, spaces or final citations. A
+        name before a value is ignored ("x = 5").
     """
-    text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
+    text = _replace_citations(r"\1", clean(answer).strip(" .,:;'\""))
     letter = (
         r"\(?([a-z])(?:[).:,](?!.*\b(?:[b-h]|a(?! ))\b)|$)"
         if has_options
@@ -160,14 +172,14 @@ def normalise_answer(answer, has_options=False, counted=()):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)
-    plain = rewrite_plainly(_separate_fractions("  ", full))
+    plain = rewrite_plainly(_separate_fractions("  ", full), drop_notes=False)
     # A text that contains a relation other than equality, such as "<", is not a value.
-    side = text if NEVER in plain else plain.rpartition("=")[2]
+    side = text if NEVER in plain else _replace_names("", plain)
     side = side.replace("%", "").strip(" .,:;'\"")
     side = _replace_mixed(lambda m: repr(int(m[1]) + int(m[2]) / int(m[3])), side)
     side += "".join(re.findall("[\u20ac\u00a3\u00a5\u20b9]", text))
     number, rest = _split_amount(side)[0]
-    value = evaluate(read_side(number.replace("e", "*10^"))[0])
+    value = evaluate(read_side(number.replace("e", "*10^"))[1])
     if value is None:
         return _replace_blanks("", side)
     value = round(value, 6) or float(f"{value:.6g}")
@@ -224,8 +236,9 @@ class AgreementFeatures(OptionalColumns):
     (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars", "50%" equals 50). The words after
     a value must be equal too ("5 km" equals "5 kilometers", but not "5 miles" or "5"). Only the
     word after "how many" in the question makes no difference: if the question is "How many eggs are
-    left?", "5 eggs" equals "5". Other final answers, such as dates, ranges and bounds ("at least
-    5"), are compared as texts without markup or spaces.
+    left?", "5 eggs" equals "5". Other final answers, such as dates, ranges, bounds ("at least 5")
+    and numbers with a remark ("2 (mod 5)"), are compared as texts without markup or spaces.
+    Citations such as "[1]" after a final answer are ignored.
 
     Parameters
     ----------

@@ -231,18 +231,20 @@ _replace_brackets = re.compile(r"\(([^()=]*=[^()]*)\)").sub
 # argument of a function.
 _replace_notes = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)").sub
 _replace_relations = re.compile(
-    r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡"
+    r"!=|\\not *=?|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡"
 ).sub
 NEVER = "¿"  # placeholder for every relation other than equality
 
 
-def rewrite_plainly(text):
+def rewrite_plainly(text, drop_notes=True):
     """Return a clean text with arithmetic in plain notation, in which "∁" denotes a binomial.
 
     Parameters
     ----------
     text : str
         A clean text.
+    drop_notes : bool, default=True
+        Whether remarks in brackets, such as "(first day)", are removed.
 
     Returns
     -------
@@ -256,7 +258,8 @@ def rewrite_plainly(text):
         for _ in range(3):
             text = _replace_fractions(_bracket_both, text)
     text = _replace_roots("√", text)
-    text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
+    if drop_notes:
+        text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
     return _replace_relations(NEVER, _replace_clocks(NEVER, text))
 
 

@@ -117,9 +117,24 @@ x < 5 | x > 5
 The tower is 330 m tall.[1] | The tower is 300 m tall.[1]
 It is 5 [1, 2]. | It is 6 [1, 2].
 The 2 roots are [1, 5]. | The 2 roots are [7, 9].
+The answer is the interval [1, 5]. | The answer is the interval [2, 9].
+The answer is the matrix [1, 2], [3, 4]. | The answer is the matrix [1, 2], [3, 5].
+\\boxed{x \\in [1, 5]} | \\boxed{x \\in [1, 6]}
+So x \u2208 [1, 5]. | So x \u2208 [1, 6].
+The answer is Paris (Texas). | The answer is Paris (France).
+\\boxed{2 (mod 5)} | \\boxed{2 (mod 7)}
+\\boxed{3 (\\sqrt{2})} | \\boxed{3 (\\sqrt{5})}
+\\boxed{5 (million)} | \\boxed{5 (billion)}
+The answer is 5 (10). | The answer is 5 (12).
+The answer is 5 (not 6). | The answer is 5.
+\\boxed{x \\not= 5} | \\boxed{x = 5}
+\\boxed{x = 3, y = 4} | \\boxed{x = 5, y = 4}
+The answer is x + y = 5. | The answer is x - y = 5.
+The answer is 3 when x = 4. | The answer is 5 when x = 4.
 It isn't 5. | It is 5.
 It can\u2019t be 5. | It is 5.
 It opens at 10 a.m. | It opens at 10 p.m.
+It is 5 (million). | It is 5 (billion).
 It fell in 300 B.C. | It fell in 300 AD.
 It is 20 \u00b0C. | It is 20 \u00b0F.
 It is 5 m\u00b2. | It is 5 m\u00b3.
@@ -128,14 +143,14 @@ The answer is Bldg. 5. | The answer is Bldg. 6.
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
-\\boxed{3\\frac12} | The answer is 3\u00bd. | 3.5
+\\boxed{3\\frac12} | The answer is 3\u00bd. | 3.5 | \\boxed{x = 3 + 0.5 = 3.5}
 The answer is 1e3. | 1000 | $1,000 | \\boxed{10^{3}} | The answer is 10 * 100.
 The answer is 5 kilometers. | It is 5 km long [1]. | #### 5 km [1][2] | answer: 5.0 km
 The answer is no. It rains. | The answer is No. | answer: no [1]
 The answer is 5 euros. | answer: \u20ac5 | \\boxed{5 EUR}
 The answer is 5 a.m. | It is at 5 am. | answer: 5am
 \\boxed{1.5 \\times 10^{-3}} | 0.0015 | \\boxed{\\frac{-3}{-2000}} | 1.5e-3
-#### 18 | So she makes $18 a day. | The answer is 18 eggs. | answer: **18** (as shown)
+#### 18 | So she makes $18 a day. | The answer is 18 eggs. | answer: **18**.[1] [12]
 """
 
 
@@ -270,6 +285,7 @@ def test_nothing_to_compare():
         "1 (a" * 50000,
         "#### " + "1 1/1" * 50000,
         "1, " * 50000 + "]",
+        "answer: 1" + "[1] " * 50000,
     ],
 )
 def test_hostile_texts(text):

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3605,
     "datasets": 10915,
     "evaluation": 6085,
-    "features": 13480,
+    "features": 13525,
     "graphs": 6725,
     "ops": 6745,
     "top": 36390,

@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "datasets": 10915,
     "evaluation": 6085,
     "features": 13525,
-    "graphs": 6725,
+    "graphs": 6755,
     "ops": 6745,
     "top": 36390,
     "training": 3430,

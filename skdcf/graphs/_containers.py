@@ -7,6 +7,7 @@ batch of one. The arrays are checked when a batch is made, and never change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError
@@ -284,10 +285,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
         pairs = pairs.astype(np.int64)
-        outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
-        for edge in pairs[outside].tolist():
+        for place in np.flatnonzero((pairs < 0) | (pairs >= self.n_claims)):
             raise ValueError(
-                f"edge {tuple(edge)} is out of range for {self.n_claims} "
+                f"edge {tuple(pairs[place // 2].tolist())} is out of range for {self.n_claims} "
                 "claims. Positions start at 0"
             )
         home = self.problem_of[pairs]
@@ -905,11 +905,18 @@ class ReasoningGraph:
                 f"shape {mask.shape}"
             )
         edges = self.edges[mask[self.edges].all(axis=1)]
-        return self.replace(
-            features=optional_rows(self.features, mask),
-            edges=(np.cumsum(mask) - 1)[edges] if self.edges_known else None,
-            claims=self.claims and tuple(compress(self.claims, mask)),
-        )
+        fields = {
+            "features": None
+            if self.features is None
+            else read_only(self.features[mask]),
+            "edges": read_only((np.cumsum(mask) - 1)[edges]),
+            "claims": self.claims and tuple(compress(self.claims, mask)),
+            "n_claims": int(mask.sum()),
+        }
+        kept = copy(self)
+        for name, value in fields.items():
+            object.__setattr__(kept, name, value)
+        return kept
 
     def to_dict(self) -> dict[str, Any]:
         """Return the graph as a dict of JSON-compatible values, which `from_dict` converts back.

@@ -148,8 +148,9 @@ def sort_edges(edges, n_claims):
     if (key[1:] > key[:-1]).all():
         return edges
     key = np.sort(key, kind="stable")  # np.unique is much slower.
-    child, parent = np.divmod(key[starts_run(key)], n_claims)
-    return np.stack([parent, child], axis=1)
+    key = key[starts_run(key)]
+    child = key // n_claims
+    return np.stack([key - child * n_claims, child], axis=1)
 
 
 def find_depth(edges, n_claims):

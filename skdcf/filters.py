@@ -571,7 +571,7 @@ class ConformalFilter(Settings):
         if part.groups is not None:
             compared, _ = part.choose(guarantee, level, fewest, in_groups=False)
         self.max_path_risks_ = np.sort(part.largest[compared])
-        calibrated = part.hashes[np.union1d(chosen, compared)].to_store()
+        calibrated = part.hashes[np.append(chosen, compared)].to_store()
         self._record = replace(self._record, calibrated=calibrated)
         part = part[chosen]
         if self.ties != "include":

@@ -28,6 +28,7 @@ from .exceptions import (
 )
 from .graphs.ragged import ranges
 from .identity import has_many_digits, mix, question_groups, read_groups
+from .ops.hard import segment_sum
 
 
 @dataclass(frozen=True)
@@ -735,10 +736,11 @@ def refuse_chosen_labels(batch):
 
 def warn_of_unjudged(batch, labels):
     """Warn if no claim of some calibration problems was judged."""
-    unjudged = np.setdiff1d(batch.problem_of, batch.problem_of[labels >= 0])
-    if len(unjudged):
+    n_judged = segment_sum(labels >= 0, batch.offsets)
+    n_unjudged = np.sum((n_judged == 0) & (batch.sizes > 0))
+    if n_unjudged:
         warn(
-            f"{len(unjudged)} of the {len(batch)} calibration problems have no claims judged "
+            f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
             "true or false. All claims of these problems count as false, so the filter may "
             "keep far fewer claims than possible. Leave these problems out only if the "
             "problems that were judged are a random sample",

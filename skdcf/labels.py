@@ -48,9 +48,11 @@ def pack_labels(y, batch):
     refuse_iterator("y", y)
     if hasattr(y, "columns"):
         raise ValueError(f"y must be a list of arrays, got a {type(y).__name__}")
-    labels = y if _is_plain(y) else listed(y, "y")
-    if any(hasattr(v, "__len__") and not isinstance(v, str) for v in labels):
-        labels = _join_rows(labels, batch)
+    labels = y
+    if not _is_plain(y):
+        labels = listed(y, "y")
+        if any(hasattr(v, "__len__") and not isinstance(v, str) for v in labels):
+            labels = _join_rows(labels, batch)
     if len(labels) != batch.n_claims:
         raise ValueError(
             f"y must have one label for each of the {batch.n_claims} claims, got {len(labels)}"

@@ -222,10 +222,10 @@ def number(groups, n):
 
     ``groups`` is a list of length n, or None. The numbers are an int array of shape (n,).
     """
-    numbers = {}
-    return np.array(
-        [numbers.setdefault(g, len(numbers)) for g in groups or [None] * n], np.int64
-    )
+    if groups is None:
+        return np.zeros(n, np.int64)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], np.int64)
 
 
 def first_claims(batch):

@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import run
 
 import skdcf
-from skdcf.apps.cli import main
 from skdcf.apps.cli._main import make_parser
 from skdcf.choosing import passing_answers
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
@@ -37,10 +37,6 @@ def files(tmp_path_factory):
     cf = skdcf.HardCF(0, alpha=0.2).fit(numbers, [[i > 2] for i in range(9)])
     skdcf.save(cf, folder / "numbers.skops")
     return folder
-
-
-def run(*arguments):
-    return main([str(argument) for argument in arguments])
 
 
 def lines_of(path):

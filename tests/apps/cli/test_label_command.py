@@ -5,21 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from command_line import run
 
 import skdcf
 from skdcf import ReasoningGraph
-from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.features import reasoning_features
-
-
-def run(*arguments):
-    return main([str(argument) for argument in arguments])
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +127,8 @@ def test_patterns_are_proposed_for_sentences_that_always_make_no_claim(
 # --- reviews
 
 
-@pytest.fixture
-def truth():
-    return make_word_problems(260, random_state=0).labels[200:]
-
-
-def test_a_review_keeps_what_people_found_true(folder, truth, tmp_path, capsys):
+def test_a_review_keeps_what_people_found_true(folder, tmp_path, capsys):
+    truth = make_word_problems(260, random_state=0).labels[200:]
     cf = skdcf.load(folder / "m")
     new = read_jsonl(folder / "new.jsonl").graphs
     before = cf.predict(new)

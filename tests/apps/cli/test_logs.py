@@ -4,14 +4,10 @@ import json
 import re
 
 import pytest
+from command_line import run
 
-from skdcf.apps.cli import main
 from skdcf.apps.text import kept_text, split_sentences
 from skdcf.datasets import from_messages, read_jsonl
-
-
-def run(*arguments):
-    return main([str(argument) for argument in arguments])
 
 
 def write_lines(path, rows):

@@ -20,6 +20,14 @@ def find_browser():
     pytest.skip("no browser: neither chromium nor google-chrome is installed")
 
 
+def read_axe(checkout):
+    """The program axe-core, or the test is skipped."""
+    path = checkout / ".venv/axe/node_modules/axe-core/axe.min.js"
+    if not path.exists():
+        pytest.skip(f"axe-core is not installed ({path}): make axe")
+    return path.read_text("utf-8")
+
+
 class Browser:
     """A context manager; `open` makes tabs."""
 
@@ -143,6 +151,14 @@ class Tab:
                     return
             time.sleep(0.05)
         raise TimeoutError(f"{script}; the page says {self.run(_TEXT)!r}")
+
+    def faults(self, axe, scheme):
+        """What axe-core finds in the page in a colour scheme, each with its first place."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.send("Emulation.setEmulatedMedia", features=[feature])
+        script = f"{axe}; axe.run().then(r => JSON.stringify(r.violations))"
+        found = json.loads(self.run(script))
+        return [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in found]
 
     def press(self, *keys):
         for key in keys:

@@ -1,10 +1,8 @@
 """The page of a report: who and when, a verdict per block, and what is missing."""
 
-import json
-
 import numpy as np
 import pytest
-from browser import Browser
+from browser import Browser, read_axe
 
 import skdcf
 from skdcf import HardCF
@@ -35,18 +33,11 @@ def test_answers_that_contradict_the_guarantee_or_drift_are_named(model, monkeyp
 
 @pytest.mark.long
 def test_axe_finds_nothing_on_a_phone_and_nothing_is_cut_off(model, checkout, tmp_path):
-    axe = checkout / ".venv/axe/node_modules/axe-core/axe.min.js"
-    if not axe.exists():
-        pytest.skip(f"axe-core is not installed ({axe}): make axe")
+    axe = read_axe(checkout)
     page = write_report(tmp_path / "r.html", model, GRAPHS[120:], Y[120:])
     with Browser(tmp_path / "profile") as browser:
         tab = browser.open(page.as_uri(), 390, 900)
         tab.wait("document.readyState === 'complete'")
-        tab.run(axe.read_text("utf-8") + "; 0")
         for scheme in ("light", "dark"):
-            feature = {"name": "prefers-color-scheme", "value": scheme}
-            tab.send("Emulation.setEmulatedMedia", features=[feature])
-            found = tab.run("axe.run().then(r => JSON.stringify(r.violations))")
-            faults = [(f["id"], f["nodes"][0]["html"][:200]) for f in json.loads(found)]
-            assert faults == []
+            assert tab.faults(axe, scheme) == []
         assert tab.run("document.documentElement.scrollWidth") <= 390

@@ -3,11 +3,10 @@
 import json
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Browser
+from browser import Browser, read_axe
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.labelling import (
@@ -238,9 +237,7 @@ def test_small_screens_and_fingers(server, browser):
 
 @pytest.mark.parametrize("purpose", ["labels", "review"])
 def test_axe_finds_nothing(checkout, server, browser, purpose):
-    path = Path(checkout, ".venv/axe/node_modules/axe-core/axe.min.js")
-    if not path.exists():
-        pytest.skip(f"axe-core is not installed ({path}): make axe")
+    axe = read_axe(checkout)
     claims = [r"It is $\frac{1}{2}$.", "לכן זה אמת"]
     about = {"context": ["It is a half. " * 30], "metadata": {"answer": "So."}}
     graphs = [ReasoningGraph(None, [(0, 1)], claims=claims, **about), problem(1)]
@@ -250,15 +247,10 @@ def test_axe_finds_nothing(checkout, server, browser, purpose):
     server = server(graphs, purpose=purpose, order=order, meaning="supported")
     for width in (390, 1280):
         tab = opened(browser, server, width, 900)
-        tab.run(path.read_text("utf-8") + "; 0")
         for scheme in ("light", "dark"):
-            feature = {"name": "prefers-color-scheme", "value": scheme}
-            tab.send("Emulation.setEmulatedMedia", features=[feature])
             for key in ("m", "Escape", "t", "n", "p"):
                 tab.press(key)
-                found = tab.run("axe.run().then(r => JSON.stringify(r.violations))")
-                faults = [(f["id"], f["nodes"][0]["html"]) for f in json.loads(found)]
-                assert faults == [], (width, scheme, key)
+                assert tab.faults(axe, scheme) == [], (width, scheme, key)
 
 
 # --- requests of others

@@ -29,14 +29,6 @@ def table(**columns):
     )
 
 
-def test_named_columns_are_read_and_others_left_alone():
-    data = from_frame(table(), features=["score"], **NAMES)
-    assert [g.claims for g in data.graphs] == [("a", "c"), ("b", "d")]
-    assert [g.problem for g in data.graphs] == ["P?", "Q?"]
-    assert data.graphs.features.ravel().tolist() == [0.9, 0.5, 0.2, 0.1]
-    assert [y.tolist() for y in data.labels] == [[1, -1], [0, 1]]
-
-
 @st.composite
 def problems(draw):
     """Problems as a table can contain them, with their labels."""
@@ -81,9 +73,11 @@ def test_a_blank_label_is_unknown(blank):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float64", "int8", "object"])
-def test_labels_and_features_of_any_numeric_type(dtype):
+def test_named_columns_of_any_numeric_type_are_read(dtype):
     frame = table(score=[3, 2, 1, 0]).astype({"right": dtype, "score": dtype})
     data = from_frame(frame, features=["score"], **NAMES)
+    assert [g.claims for g in data.graphs] == [("a", "c"), ("b", "d")]
+    assert [g.problem for g in data.graphs] == ["P?", "Q?"]
     assert [y.tolist() for y in data.labels] == [[1, -1], [0, 1]]
     assert data.graphs.features.ravel().tolist() == [3, 1, 2, 0]
 
@@ -111,13 +105,6 @@ def test_a_yes_no_column_is_refused_with_the_remedy(cells):
     frame = table(cited=cells)
     with pytest.raises(ValueError, match=rf"\(frame\['cited'\] == {cells[0]!r}\)"):
         from_frame(frame, features=["cited"], **NAMES)
-
-
-@pytest.mark.parametrize("value", [math.nan, 10**400])
-def test_a_feature_must_be_finite(value):
-    score = pd.Series([1, 2, value, 3], dtype=object)
-    with pytest.raises(ValueError, match=r'"p": .*(finite|too large)'):
-        from_frame(table(score=score), features=["score"], **NAMES)
 
 
 def test_two_verdicts_on_a_claim_are_refused():

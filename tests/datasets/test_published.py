@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counts import counts_of
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import (
@@ -20,7 +21,6 @@ from skdcf.edges import chain_edges
 from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 
-COHERENT = "coherent_factuality/MATH_annotations.json"
 LLAMA = "coherent_factuality/MATH_open_subclaims_with_scores.json"
 
 
@@ -43,11 +43,7 @@ LLAMA = "coherent_factuality/MATH_open_subclaims_with_scores.json"
 )
 def test_counts(data_home, fetch, names, expected):
     data = fetch(names, data_home=data_home)
-    flat = pack_labels(data.labels, data.graphs)
-    sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
-    judged = int((flat == 0).sum()), int((flat == -1).sum())
-    n_questions = len(set(data.groups.tolist()))
-    assert (*sizes, *judged, n_questions, len(data.dropped)) == expected
+    assert (*counts_of(data), len(data.dropped)) == expected
     assert data.graphs.edges_known.all() and "Source: https://" in data.DESCR
 
 
@@ -64,9 +60,6 @@ def test_coherent_math_agrees_with_the_reference(data_home):
         for u, v in graph.edges.tolist():
             parents[v].append(u)
         assert parents == [sorted(p) for p in row["parents"]]
-
-
-# --- nothing reveals a label ---------------------------------------------------------
 
 
 # --- quirks, on made-up problems with the same structure ----------------------------

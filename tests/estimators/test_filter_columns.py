@@ -13,6 +13,7 @@ from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.edges import chain_edges
 from skdcf.exceptions import GuaranteeWarning, LabelWarning
 from skdcf.features import (
+    AgreementFeatures,
     GraphFeatures,
     TextFeatures,
     reasoning_features,
@@ -190,6 +191,13 @@ def test_columns_are_found_by_name_if_nothing_depends_on_their_order():
 def test_answers_without_claims_need_no_features():
     cf = HardCF(0, alpha=0.2).fit(np.random.default_rng(0).random((30, 2)), [1, 0] * 15)
     assert cf.predict([ReasoningGraph(claims=[])])[0].shape == (0,)
+
+
+def test_a_filter_without_any_columns_is_refused():
+    graphs = [ReasoningGraph(None, (), claims=["1 + 1 = 2"]) for _ in range(40)]
+    cf = HardCF(features=AgreementFeatures(optional=True))
+    with pytest.raises(ValueError, match="features"):
+        cf.fit(graphs, [[1]] * 40)
 
 
 class OfTexts(Scorer):

@@ -216,7 +216,6 @@ class Counting(GraphFeatures):
         return super().transform(X)
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")  # of threads
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_columns_that_learn_nothing_are_computed_once(n_jobs, monkeypatch):

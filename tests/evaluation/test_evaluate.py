@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
     coverage_score,
@@ -182,17 +182,14 @@ def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
             leave_one_out(filter, X, y, [alpha], n_draws=0, **options)
 
 
-def test_questions_are_read_off_the_problems():
-    rng = np.random.default_rng(0)
-    hard = np.repeat(rng.normal(size=60), 3)
-    x = hard[:, None] + rng.normal(size=(180, 3))
-    y = (x + rng.normal(size=(180, 3)) > -0.5).astype(int)
-    graphs = [
-        ReasoningGraph(own[:, None], (), problem=f"Question number {i // 3}?")
-        for i, own in enumerate(x)
+def test_questions_are_read_off_the_problems(data):
+    graphs, y = data
+    filter = HardCF(alpha=0.2).fit(graphs[90:], y[90:])
+    answers = [
+        graph.replace(problem=f"Question number {i // 3}?")
+        for i, graph in enumerate(graphs[:90])
     ]
-    filter = HardCF(0, alpha=0.2).fit(graphs[:90], y[:90])
-    report = evaluate_filter(filter, graphs[90:], y[90:], [0.2])
-    alone = evaluate_filter(filter, graphs[90:], y[90:], [0.2], groups=False)
+    report = evaluate_filter(filter, answers, y[:90], [0.2])
+    alone = evaluate_filter(filter, answers, y[:90], [0.2], groups=False)
     assert (report.n_problems, report.n_questions) == (90, 30)
     assert alone.n_questions == 90

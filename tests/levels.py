@@ -1,32 +1,6 @@
-"""Thresholds and copies of fitted filters for other levels, which only tests ask for."""
+"""Thresholds and scores of fitted filters, which only tests ask for."""
 
-from copy import copy, deepcopy
 from dataclasses import replace
-
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
-
-from skdcf.guards import refuse_changed, warn_of_level
-from skdcf.uses import copy_at
-
-
-def fit_levels(filter, X, y, alphas, groups=None):
-    """Return one fitted filter for each level."""
-    return {
-        alpha: clone(filter).set_params(alpha=alpha).fit(X, y, groups)
-        for alpha in alphas
-    }
-
-
-def with_alpha(fitted, alpha):
-    """Return a copy of a filter for another level, with the same calibration problems."""
-    check_is_fitted(fitted, "nonconformity_scores_")
-    refuse_changed(fitted._record.settings, fitted._settings)
-    copied = copy_at(fitted, alpha)
-    copied.calibration_ = copy(fitted.calibration_)
-    copied.calibration_.guarantee = deepcopy(copied._resolved_guarantee)
-    warn_of_level(copied.calibration_, copied._level(None))
-    return copied
 
 
 def thresholds(fitted, X, alpha=None):

@@ -63,7 +63,6 @@ filters = st.builds(
     ties=st.sampled_from(["exclude", "include", "jitter"]),
     random_state=st.just(0),
 )
-alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
 
 
 @settings(max_examples=20)

@@ -90,24 +90,6 @@ def test_settings_of_training_are_refused_where_nothing_is_trained(setting, name
     assert not hasattr(filter, "scorer_")
 
 
-@pytest.mark.parametrize(
-    ("training", "message"),
-    [
-        (
-            SoftTraining(init="random", shrinkage=100.0),
-            r"shrinkage.*random.*100\.0",
-        ),
-        (
-            SoftTraining(Adam(patience=20, validation_size=None)),
-            r"patience.*effect without validation.*20",
-        ),
-    ],
-)
-def test_settings_that_exclude_each_other(training, message):
-    with pytest.raises(ValueError, match=message):
-        linear(training=training).fit(GRAPHS, Y)
-
-
 # --- declared constraints
 
 

@@ -5,6 +5,7 @@ from math import log2, prod
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from scipy.stats import binom, kstest, norm
 from sklearn.exceptions import NotFittedError
 
@@ -151,7 +152,7 @@ def answers(n, rng, false=0.3):
     X = np.column_stack([-risk, np.repeat(rng.integers(2, size=n), 4)])
     y = (rng.random(4 * n) >= false * risk).astype(int)
     offsets = np.arange(0, 4 * n + 1, 4)
-    return GraphBatch.from_arrays(X, offsets, np.empty((0, 2), int)), y
+    return GraphBatch.from_arrays(X, offsets, ()), y
 
 
 def of_group(batch):
@@ -270,12 +271,7 @@ def repeated(rng, n_questions, n_answers, name, single=False):
     risk = rng.normal(size=n_questions)[question] + 1e-3 * rng.random(len(question))
     if single:
         risk = (np.round(norm.cdf(risk) * 5) / 5).astype(np.float32).astype(float)
-    return GraphBatch.from_arrays(
-        -risk[:, None],
-        np.arange(len(risk) + 1),
-        np.empty((0, 2), dtype=int),
-        problems=[f"{name} {i}?" for i in question],
-    )
+    return one_claim_each(-risk, problems=[f"{name} {i}?" for i in question])
 
 
 def test_questions_that_calibrated_or_came_before_are_left_out():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_graphs import chain
 from reference_networkx import by_networkx
 
 from skdcf import GraphBatch, ReasoningGraph
@@ -15,10 +16,6 @@ from skdcf.ops.graph_metrics import METRICS, compute_metrics
 
 def graph_of(n, edges):
     return ReasoningGraph(np.zeros((n, 0)), edges)
-
-
-def chain(n):
-    return graph_of(n, [(v - 1, v) for v in range(1, n)])
 
 
 def complete(n):
@@ -54,7 +51,7 @@ def odd_graphs():
     star = [(0, v) for v in range(1, 20)]
     odd = [graph for n in range(5) for graph in graphs_on(n)]
     odd += [graph_of(20, star), graph_of(20, [(19 - v, 19 - u) for u, v in star])]
-    odd += [graph_of(9, []), complete(25), diamonds(12), chain(150)]
+    odd += [graph_of(9, []), complete(25), diamonds(12), graph_of(150, chain(150))]
     odd += [graph_of(40, [((v - 1) // 2, v) for v in range(1, 40)])]
     return odd + [random_graph(rng) for _ in range(40)]
 
@@ -78,7 +75,7 @@ def test_random_graphs(seed):
 
 @pytest.mark.parametrize("name", ["nx_betweenness", "nx_closeness", "nx_clustering"])
 def test_too_large_problems_are_named(name):
-    large = GraphBatch.from_graphs([chain(3), chain(1501)])
+    large = GraphBatch.from_graphs([graph_of(n, chain(n)) for n in (3, 1501)])
     with pytest.raises(ValueError, match=rf"problem 1 .*1,500 .*{name}.* 1,501"):
         GraphFeatures(["nx_in_degree", name]).fit_transform(large)
     assert GraphFeatures(["nx_in_degree"]).fit_transform(large).n_features == 1

@@ -5,10 +5,11 @@ import itertools
 import autograd.numpy as anp
 import numpy as np
 import pytest
+from assertions import reorder_claims
 from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_graphs import random_problems
+from random_graphs import chain, random_problems
 from sklearn.isotonic import isotonic_regression
 
 from skdcf import GraphBatch, ReasoningGraph
@@ -109,11 +110,7 @@ def test_price_is_finite_never_falls_along_an_edge_and_ignores_the_storage_order
     for i in range(len(batch)):
         mine = slice(*batch.offsets[i : i + 2])
         order = rng.permutation(batch.sizes[i])
-        place = np.argsort(order)
-        edges = [(place[u], place[v]) for u, v in batch[i].edges]
-        alone = GraphBatch.from_graphs(
-            [ReasoningGraph(np.ones((len(order), 1)), edges)]
-        )
+        alone = GraphBatch.from_graphs([reorder_claims(batch[i], order)])
         again = exact_log_price(hazard[mine][order], alone, q, gain)
         assert np.array_equal(again, found[mine][order])
 
@@ -124,11 +121,11 @@ def test_price_is_finite_never_falls_along_an_edge_and_ignores_the_storage_order
 @pytest.mark.parametrize("gain", [0, 0.5, 1])
 def test_prices_under_several_fits_are_those_of_each_fit(size, gain):
     rng = np.random.default_rng(size)
-    chain = ReasoningGraph(np.ones((size, 4)), [(v - 1, v) for v in range(1, size)])
+    long = ReasoningGraph(np.ones((size, 4)), chain(size))
     others = [] if size > 64 else random_problems(0, n_problems=8, largest=9).batch
     # The first layer of 20 stars is wide.
     star = ReasoningGraph(np.ones((4, 4)), [(0, 1), (0, 2), (0, 3)])
-    batch = GraphBatch.from_graphs([chain, *[star] * 20, chain, *others])
+    batch = GraphBatch.from_graphs([long, *[star] * 20, long, *others])
     hazard = np.round(rng.normal(size=(batch.n_claims, 5)), 1)
     for price in (exact_log_price, online_price):
         together = price(hazard, batch, gain=gain)

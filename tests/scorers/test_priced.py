@@ -3,8 +3,10 @@
 import autograd.numpy as anp
 import numpy as np
 import pytest
-from assertions import assert_coherent
+from assertions import assert_coherent, reorder_claims
 from autograd import value_and_grad
+from one_claim import one_claim_each
+from random_graphs import chain
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
@@ -79,13 +81,8 @@ def test_confidences_are_equal_to_the_bit(scorer):
         assert np.array_equal(part[i - 30], whole[i])
         graph = GRAPHS[i]
         order = rng.permutation(graph.n_claims)
-        place = np.argsort(order)
-        mixed = ReasoningGraph(
-            graph.features[order],
-            [(place[u], place[v]) for u, v in graph.edges],
-            feature_names=graph.feature_names,
-        )
-        found = fitted.confidence(GraphBatch.from_graphs([mixed]))
+        mixed = GraphBatch.from_graphs([reorder_claims(graph, order)])
+        found = fitted.confidence(mixed)
         assert np.array_equal(found, whole[i][order])
 
 
@@ -130,7 +127,6 @@ def with_columns(change):
     return [ReasoningGraph(x, [(0, 2), (1, 2)]) for x in changed], labels
 
 
-CHAIN = [(v, v + 1) for v in range(39)]
 BAD = {
     "no error": lambda: flat(60, 5, hazard=-1.0),
     "one error": lambda: (
@@ -147,7 +143,7 @@ BAD = {
         )
     ),
     "70 claims": lambda: flat(60, 70, [(0, v) for v in range(1, 70)], hazard=0.01),
-    "chain of 40, hazards near 1": lambda: flat(60, 40, CHAIN, hazard=0.97),
+    "chain of 40, hazards near 1": lambda: flat(60, 40, chain(40), hazard=0.97),
     "hazards of 0 and 1": lambda: with_columns(lambda X, y: 1e6 * (y[:, None] - 0.5)),
     "no answer has a claim": lambda: (
         [ReasoningGraph(np.zeros((0, 3)), [])] * 60,
@@ -188,7 +184,7 @@ def test_hazards_of_xgboost_are_not_rounded_to_probabilities():
     xgboost = pytest.importorskip("xgboost")
     X = np.arange(40.0)[:, None]
     labels = (X[:, 0] > 5).astype(int)
-    batch = GraphBatch.from_arrays(X, np.arange(41))
+    batch = one_claim_each(X)
     trees = xgboost.XGBClassifier(
         n_estimators=60, learning_rate=1.0, reg_lambda=0.0, min_child_weight=0.0
     )

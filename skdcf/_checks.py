@@ -74,7 +74,8 @@ def check_alpha(alpha):
         )
     alpha = float(alpha)
     rounded = float(f"{alpha:.12g}")
-    return max(alpha, rounded) if rounded - alpha < 1e-15 else alpha
+    is_meant = rounded - alpha < 1e-15 and rounded < 1
+    return max(alpha, rounded) if is_meant else alpha
 
 
 def check_alphas(alphas, check=check_alpha):

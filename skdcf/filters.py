@@ -617,7 +617,7 @@ class ConformalFilter(Settings):
     @property
     def _settings(self):
         """Return the settings that must stay unchanged after calibration."""
-        settings = {} if self.guarantee is None else {**vars(self.guarantee)}
+        settings = {**getattr(self.guarantee, "__dict__", {})}
         settings["guarantee"] = type(self.guarantee).__name__
         settings |= {name: getattr(self, name) for name in ("edges", "online", "ties")}
         return {name: guards.comparable(value) for name, value in settings.items()}

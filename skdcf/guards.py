@@ -145,18 +145,16 @@ def half_precision(batch):
     """Count the half-precision numbers, the finer numbers and the rows of each column.
 
     A number in half precision is a float16 or bfloat16 number with more than four significant
-    digits. If there are no finer numbers, equal numbers are counted once. The keys are the names
-    of the columns, or their positions if they have no names.
+    digits that is not a whole number. If there are no finer numbers, equal numbers are counted
+    once. The keys are the names of the columns, or their positions if they have no names.
     """
     if batch.features is None:
         return {}
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    # The digits of most short numbers, such as 0.5, are quickly counted.
-    with np.errstate(over="ignore"):
-        scaled = np.abs(table) * 100
-    is_half = is_short & ((scaled != np.floor(scaled)) | (scaled >= 10_000))
+    # Whole numbers, such as counts, are not computed in half precision.
+    is_half = is_short & (table != np.floor(table))
     is_half[is_half] = has_many_digits(table[is_half])
     n_half, n_finer = is_half.sum(axis=0), (~is_short).sum(axis=0)
     for i in np.flatnonzero((n_half > 1) & (n_finer == 0)):
@@ -172,7 +170,7 @@ def refuse_other_precision(record, asked):
     By chance, up to 1 % of the numbers of a column may be in half precision, as 17/32 is. A single
     number is compared only if none of at least 200 numbers was in half precision in calibration,
     if no other column of the new problems has finer numbers, and if no finer numbers may follow
-    (``online=True``). Two different numbers are compared otherwise, and four if ``online=True``.
+    (``online=True``).
     """
     calibrated = record.origin["precision"]
     if calibrated.keys().isdisjoint(asked):
@@ -184,9 +182,7 @@ def refuse_other_precision(record, asked):
     for name in [name for name in asked if name in calibrated]:
         before, finer_before, n_rows = calibrated[name]
         half, finer, _ = asked[name]
-        least = 4 if record.settings["online"] else 2
-        is_alone = before == 0 and n_rows >= 200 and not may_be_fine
-        is_half = not finer and half >= (1 if is_alone else least)
+        is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
         if (is_half and was_finer) or (finer and before and not finer_before):
             kinds = "float16 or bfloat16", "finer"
@@ -355,6 +351,41 @@ def warn_of_several_answers(counts):
             "before filtering",
             GuaranteeWarning,
         )
+
+
+class EarlierAnswers:
+    """Compares answers that come one at a time as if they were passed in one call."""
+
+    def __init__(self, record):
+        self._record = record
+        self._made = {"precision": {}, "edges": {"given": (0, 0)}}
+        self._contents = set()  # hashes of the answers in _made
+        self._n_alternatives = Counter()
+        self._n_answers = Counter()  # of each hashed question
+
+    def compare_origin(self, origin, content):
+        """Compare how all answers were made, each of which counts once, even if it is refused."""
+        if content not in self._contents:
+            self._contents.add(content)
+            # If a column had no finer numbers, the numbers of each answer are compared alone.
+            calibrated = self._record.origin["precision"]
+            counts = {
+                name: count
+                for name, count in origin["precision"].items()
+                if name in calibrated and calibrated[name][1]
+            }
+            made = {"precision": counts, "edges": origin["edges"]}
+            self._made = join_origins([self._made, made])
+        refuse_other_precision(self._record, self._made["precision"])
+        warn_of_missing_edges(self._record, self._made)
+
+    def compare(self, batch):
+        """Warn of alternatives and of several answers to one question."""
+        self._n_alternatives.update(numbers_of_alternatives(batch))
+        warn_of_alternatives(self._record, self._n_alternatives)
+        asked = questions_in(self._record, batch)
+        self._n_answers.update(asked)
+        warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
 
 
 # Seen before. When the same answers, under reworded questions, were used for both training and

@@ -83,7 +83,8 @@ def explain(
     guards.warn_of_level(calibration, level)
     read = filter._look(problems)
     batch = read.columns
-    guards.warn_of_several_answers(guards.questions_in(filter._record, batch))
+    if y is None:
+        guards.warn_of_several_answers(guards.questions_in(filter._record, batch))
     confidence = filter._confidence(read)
     risks = filter._path_risks(read, confidence)
     is_kept = filter._margin(risks, read, level) > 0

@@ -27,12 +27,14 @@ def seen(filter, X, groups=None):
     record = filter._record
     batch = check(filter, X)
     hashes = hashes_of(batch, groups, columns_are_fine=record.columns_are_fine)
-    return [
-        hashes.among(stored)
-        | np.isin(hashes.content, stored["content"])
-        | np.isin(hashes.answer, stored["answer"])
-        for stored in (record.trained, record.calibrated)
-    ]
+    found = []
+    for stored in (record.trained, record.calibrated):
+        mask = hashes.among(stored) | np.isin(hashes.content, stored["content"])
+        # Names of questions alone decide, if there are any.
+        if stored["named_by"] == hashes.named_by == "text":
+            mask |= np.isin(hashes.answer, stored["answer"])
+        found.append(mask)
+    return found
 
 
 def copy_at(fitted, alpha):

@@ -21,14 +21,14 @@ MOST_TOKENS = {
     "apps/cli": 7125,
     "apps/labelling": 6825,
     "apps/llm": 9020,
-    "apps/service": 2620,
+    "apps/service": 2440,
     "apps/text": 3605,
     "datasets": 10915,
     "evaluation": 6085,
     "features": 13525,
     "graphs": 6755,
     "ops": 6745,
-    "top": 36430,
+    "top": 36660,
     "training": 3430,
 }
 MOST_LINES = 700

@@ -154,7 +154,7 @@ def sort_edges(edges, n_claims):
 
 
 def find_depth(edges, n_claims):
-    """Return the length of the longest path to each claim.
+    """Return the length of the longest path to each claim. The edges are sorted by child.
 
     Raises
     ------

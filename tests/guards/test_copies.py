@@ -79,6 +79,7 @@ def test_training_answers_calibrate_neither_reworded_nor_rounded(texts):
         cf.calibrate(single, labels)
     full = HardCF(ClassifierScorer(), alpha=0.2, calibration_size="all")
     assert seen(cf, single)[0].all()
+    assert not seen(trained(graphs, labels, groups=range(60)), single)[0].any()
     for filter in cf, full.fit(graphs, labels):
         with pytest.raises(ValueError, match=r"50%.*60 of 60"):
             filter.calibrate(single, labels, groups=False)

@@ -9,7 +9,6 @@ import secrets
 import sqlite3
 import warnings
 import weakref
-from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -335,10 +334,7 @@ class Store:
             self._parts = list(filter.calibration_.by_group())
         except ValueError as error:
             self._reason = str(error)
-        # Answers since the service started, because `predict` compares the answers of a call.
-        self._n_alternatives: Counter[int] = Counter()
-        self._n_answers: Counter[int] = Counter()  # of each hashed question
-        self._made: dict[str, Any] = {"precision": {}, "edges": {"given": (0, 0)}}
+        self._earlier = guards.EarlierAnswers(filter._record)
         self._n_judged = 0  # position of the last labelled answer that was read
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -361,13 +357,13 @@ class Store:
     def decide(self, sent: dict[str, Any]) -> dict[str, Any]:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
         batch = _read(self.filter, sent)
+        hashes = hashes_of(batch)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self._compare_origin(batch)
+            self._earlier.compare_origin(self.filter._origin(batch), hashes.content[0])
             [explained] = explain(self.filter, batch, alpha=sent.get("alpha"))
-            self._compare_with_earlier(batch)
+            self._earlier.compare(batch)
         graph = explained.graph
-        hashes = hashes_of(batch)
         part = None
         if (
             explained.passes
@@ -410,22 +406,6 @@ class Store:
                 f"this answer has {row['n']} claims and the labels {row['labels']}, "
                 f"got {text}",
             )
-
-    def _compare_origin(self, batch):
-        """Compare how all answers were made, including those that are refused."""
-        made = self.filter._origin(batch)
-        self._made = guards.join_origins([self._made, {k: made[k] for k in self._made}])
-        guards.refuse_other_precision(self.filter._record, self._made["precision"])
-        guards.warn_of_missing_edges(self.filter._record, self._made)
-
-    def _compare_with_earlier(self, batch):
-        """Warn as `predict` does if it gets the answer and all earlier ones in one call."""
-        record = self.filter._record
-        self._n_alternatives.update(guards.numbers_of_alternatives(batch))
-        guards.warn_of_alternatives(record, self._n_alternatives)
-        asked = guards.questions_in(record, batch)
-        self._n_answers.update(asked)
-        guards.warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
 
     def watch(self) -> CoverageMonitor:
         """Return the monitor, after it has read the new labels of all processes."""

@@ -77,11 +77,20 @@ def test_answers_are_compared_with_those_before():
     assert not warnings_of(graphs[0].replace(problem="another question"))
 
 
-def test_half_precision_is_noticed_in_several_answers():
-    app = create_app(HardCF(0).fit(np.random.default_rng(0).random((99, 1)), [1] * 99))
-    bodies = [{"features": [[x / 32]], "edges": []} for x in (17, 16, 19)]
-    statuses = [call(app, "/v1/filter", body)[0] for body in bodies]
-    assert statuses == [200, 200, 422]
+FINE = np.random.default_rng(0).random((99, 1))
+
+
+@pytest.mark.parametrize(
+    ("known", "values", "expected"),
+    [
+        (FINE, [17 / 32, 0.5, 17 / 32, 19 / 32], [200, 200, 200, 422]),
+        (np.float16(FINE), [17 / 32, 0.3, 17 / 32], [200, 422, 200]),
+    ],
+)
+def test_half_precision_is_noticed_in_several_answers(known, values, expected):
+    app = create_app(HardCF(0).fit(known, [1] * 99))
+    bodies = [{"features": [[value]], "edges": []} for value in values]
+    assert [call(app, "/v1/filter", body)[0] for body in bodies] == expected
 
 
 def test_the_reply_equals_predict(fitted, tmp_path):

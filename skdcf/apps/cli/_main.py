@@ -19,7 +19,9 @@ from pathlib import Path
 
 from ..._version import __version__
 
-OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
+# Exit status of a command that ran and has a negative result. Invalid input has 2, as in argparse,
+# and an interruption 130, as in shells.
+FAILED = 1
 
 
 def _share(text: str) -> float | str:
@@ -67,28 +69,28 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"skdcf: warning: {_numbered(message)}", file=sys.stderr
             )
             run = getattr(import_module(f".{module}", __package__), name)
-            code = run(options) or OK
+            code = run(options) or 0
         fields = vars(options)
-        if code == OK and fields.get("output", "") not in (None, "-"):
+        if code == 0 and fields.get("output", "") not in (None, "-"):
             print(f"next: {options.next.format(**fields)}", file=sys.stderr)
         return code
     except KeyboardInterrupt:
         print("skdcf: interrupted. No incomplete file was written", file=sys.stderr)
-        return INTERRUPTED
+        return 130
     except BrokenPipeError:  # The reading process closed the pipe, as "head" does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+        return 0
     except ModuleNotFoundError as error:
         from ..._checks import missing_package
 
         print(f"skdcf: {missing_package(str(error.name), 'apps')}", file=sys.stderr)
-        return BAD
+        return 2
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         message = _numbered(error)
         if isinstance(error, OSError) and error.strerror:
             message = f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
         print(f"skdcf {options.command}: {message}", file=sys.stderr)
-        return BAD
+        return 2
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -107,16 +107,16 @@ def explain(
     }
     out = []
     for i, graph in enumerate(batch):
-        own = slice(*batch.offsets[i : i + 2])
-        lists = [column[own].tolist() for column in columns.values()]
+        place = slice(*batch.offsets[i : i + 2])
+        own = {name: column[place] for name, column in columns.items()}
         rows = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*lists, strict=True)
+            dict(zip(own, values, strict=True))
+            for values in zip(*map(np.ndarray.tolist, own.values()), strict=True)
         ]
         about = passes[i], risks.lowest[i], level, filter.n_calibration_
         for row in rows:
             row["reason"] = "" if row["kept"] else _reason(row, *about)
-        kept = is_kept[own]
+        kept = own["kept"]
         out.append(
             Table(
                 rows,
@@ -132,14 +132,15 @@ def explain(
                 },
                 f"{kept.sum()} of {len(kept)} claims kept at alpha = {level:g}",
                 graph=graph,
-                kept=kept,
-                labels=None if labels is None else labels[own],
+                labels=None if labels is None else labels[place],
                 reasons={
                     v: row["reason"] for v, row in enumerate(rows) if not row["kept"]
                 },
                 alpha=level,
                 passes=bool(passes[i]),
                 group=risks.groups and risks.groups[i],
+                # If there are no claims, the rows do not name the columns.
+                **own,
             )
         )
     return out[0] if single else out

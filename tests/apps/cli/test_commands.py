@@ -195,6 +195,7 @@ def test_the_answers_of_a_log_are_replaced_under_its_own_keys(files, tmp_path, c
         | {"reply": {"text": "as it was"}, "shift": i}
         for i, row in enumerate(lines_of(files / "new.jsonl"))
     ]
+    rows[0] |= {"steps": [], "edges": [], "labels": []}
     log, out = tmp_path / "log", tmp_path / "out"
     log.write_text("\n".join(map(json.dumps, rows)))
     filter = ["filter", files / "m.skops", log, "-o", out]

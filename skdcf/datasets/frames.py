@@ -116,7 +116,7 @@ def _is_blank(cell):
 
 
 def _check_columns(frame, names, features):
-    """Raise ValueError unless each named column exists exactly once and no feature is yes/no."""
+    """Raise ValueError unless each named column exists exactly once and no feature is text."""
     pd = import_extra("pandas", "frame")
     if not isinstance(frame, pd.DataFrame):
         raise ValueError(
@@ -132,12 +132,11 @@ def _check_columns(frame, names, features):
             )
     for name in features:
         cells = [cell for cell in frame[name].tolist() if not _is_blank(cell)]
-        words = [cell for cell in cells if isinstance(cell, str | bool)]
-        if len(words) == len(cells) and 0 < len({*words}) < 3:
-            yes = max(words, key=str)
+        if cells and all(isinstance(cell, str | bool) for cell in cells):
             raise ValueError(
-                f"the feature {name!r} must contain numbers, got {yes!r}. Convert yes/no columns "
-                f"to numbers first, as in (frame[{name!r}] == {yes!r}).astype(int)"
+                f"the feature {name!r} must contain numbers, got {cells[0]!r}. Convert numbers "
+                "that are stored as texts with astype(float). In yes/no columns, replace yes by 1 "
+                "and no by 0"
             )
 
 

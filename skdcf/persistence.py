@@ -139,16 +139,14 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
-            if "skdcf.json" not in archive.namelist():
-                raise zipfile.BadZipFile
             if sum(member.file_size for member in archive.infolist()) > len(content):
                 raise ValueError("its members overlap or are compressed")
-            about = json.loads(archive.read("skdcf.json"))
+            about = dict(json.loads(archive.read("skdcf.json")))
             schema = json.dumps(json.loads(archive.read("schema.json")))
-        if about.get("format") != FORMAT:
+        if about["format"] != FORMAT:
             raise ValueError(
-                f"the format must be {FORMAT}, got {about.get('format')}, written by skdcf "
-                f"{about.get('skdcf')}. Load the file with that version, or fit the filter again"
+                f"the format must be {FORMAT}, got {about['format']}, written by skdcf "
+                f"{about['skdcf']}. Load the file with that version, or fit the filter again"
             )
         names = {*io.get_untrusted_types(data=content)}
         # A functools.partial object can claim the name of any trusted function.
@@ -161,7 +159,8 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
                 f"trust these names, load the file in Python with trusted={untrusted}"
             )
         loaded = io.loads(content, trusted=sorted(names))
-    except zipfile.BadZipFile as error:
+        stored_versions = about["versions"]
+    except (KeyError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} cannot be loaded, because it is damaged or was not written by skdcf.save"
         ) from error
@@ -169,7 +168,7 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
         raise ValueError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    warn_of_versions(type(loaded).__name__, about["versions"])
+    warn_of_versions(type(loaded).__name__, stored_versions)
     return loaded
 
 

@@ -221,7 +221,7 @@ def test_another_format_or_version(saved):
     write(versions="0.0.9")
     with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
         assert_same_filter(skdcf.load(saved), cf)
-    write_parts(saved, parts)
+    write_parts(saved, parts | {"skdcf.json": "[]"})
     with pytest.raises(ValueError, match=r"written by skdcf\.save"):
         skdcf.load(saved)
 

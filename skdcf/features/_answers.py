@@ -31,13 +31,16 @@ _find_marks = re.compile(
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # A sentence ends at ".", "!" or "?", except after an initial or an abbreviation. Before a number,
-# every short word may be an abbreviation, such as "no." A letter after a number is a unit, not an
-# initial. The tests compare this with `split_sentences`, which needs an optional package.
+# every short word may be an abbreviation, unless it is an answer, as in "yes. 17 is prime". A word
+# or letter after a number is a unit, such as "5 km. 3 are left", except for abbreviations such as
+# "dec." The tests compare this with `split_sentences`, which needs an optional package.
 _find_sentences = re.compile(
     r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
     r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
     r"|ltd|co|corp|dept|assn|univ|approx|ca|est|fig|nr|sp|mon|tues?|wed|thurs?|fri|sat)\."
-    r"|\b[a-z]{2,4}\.(?= \d)|[^.!?]|[.!?](?! |$))*"
+    r"|\b(?:(?<!\d )(?!(?:yes|true|none|both|zero|one|two|four|five|six|nine|ten)\.)[a-z]{2,4}"
+    r"|nos?|vol|eq|sec|sc|ch|art|op|ex|pp|max|min|apt|bldg|hwy|rm|nov|jan|feb|mar|apr|jun|jul|aug"
+    r"|sept?|oct|dec)\.(?= \d)|[^.!?]|[.!?](?! |$))*"
 ).findall
 # Before the last number of a text is read, citations such as " [1]" and remarks such as
 # " (source: 2021)" are removed. In "the roots are [1, 5]", the brackets contain the answer.

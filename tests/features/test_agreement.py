@@ -140,6 +140,8 @@ It is 20 \u00b0C. | It is 20 \u00b0F.
 It is 5 m\u00b2. | It is 5 m\u00b3.
 The answer is 1; 2. | The answer is 1; 3.
 The answer is Bldg. 5. | The answer is Bldg. 6.
+The answer is room 1 Bldg. 5. | The answer is room 1 Bldg. 6.
+The answer is Tenn. 5. | The answer is Tenn. 6.
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}

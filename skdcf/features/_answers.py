@@ -166,8 +166,11 @@ def normalise_answer(answer, has_options=False, counted=()):
         name before a value is ignored ("x = 5").
     """
     text = _replace_citations(r"\1", clean(answer).strip(" .,:;'\""))
+    # In "A, B", "(A) or (B)" and "A: no, B", the first letter is not the answer. In "A. B and C are
+    # wrong", it is.
     letter = (
-        r"\(?([a-z])(?:[).:,](?!.*\b(?:[b-h]|a(?! ))\b)|$)"
+        r"\(?([a-z])(?![).:]?(?:[,;]| no,| and\b| or\b| ?[&/])+ ?\(?(?:[b-h]|a(?! (?!and|or)))\b)"
+        r"(?:[).:,]|$)"
         if has_options
         else r"\(?([a-z])[).:,]?$"
     )

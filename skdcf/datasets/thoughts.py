@@ -9,6 +9,8 @@ _TAG = re.compile(
     r"|\u25c1(/?)think\u25b7|<\|(?:begin|start|(end))_(?:of_thought|thinking)\|>"
     r"|<\|channel\|>final(<\|message\|>)|<\|start_(response)\|>)(?!`)"
 )
+# As in "The <think> tag is HTML."
+_IS_WORD = re.compile(r"(?<=\w )<[\w:]+>(?=.*\S)").match
 _BEGIN = re.compile(
     r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
     r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
@@ -24,8 +26,8 @@ def without_thoughts(text):
     """Return an answer without thoughts and control tokens, or the same text if there are none.
 
     Thoughts are the text between two tags such as ``<think>`` and ``</think>``, and the text
-    before an end tag or after a begin tag without a partner. A begin tag without a partner after a
-    word and a space is part of the text.
+    before an end tag or after a begin tag without a partner. A begin tag without a partner, such
+    as ``<think>``, is part of the text if it is between two words of a line.
     """
     said = []
     start = 0
@@ -38,9 +40,7 @@ def without_thoughts(text):
             said.append(text[start : tag.start()])
             start = tag.start()
         is_thinking = not any(tag.groups())
-    # As in "The <think> tag is HTML."
-    is_word = is_thinking and re.search(r"\w \Z", said[-1])
-    said.append("" if is_thinking and not is_word else text[start:])
+    said.append("" if is_thinking and not _IS_WORD(text, start) else text[start:])
     answer = "".join(said)
     if begin := _BEGIN.match(answer):
         answer = answer[begin.end() :]

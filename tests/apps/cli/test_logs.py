@@ -96,7 +96,7 @@ def test_answers_are_grouped_by_a_key(tmp_path, capsys, by, n_questions):
     assert f"4 answers to {n_questions} question" in text
 
 
-TOLD = "The tower is tall. It is iron."
+TOLD = "The tower is tall. It is iron"
 THOUGHTS = [
     f"<think>\nIt may be red. Is it?\n</think>\n\n{TOLD}",
     f"It may be red.</think>{TOLD}",
@@ -104,7 +104,8 @@ THOUGHTS = [
     f"<|channel|>analysis<|message|>Red?<|end|><|channel|>final<|message|>{TOLD}<|return|>",
     f"{TOLD}<|im_end|>\n<|im_start|>user\nIs it red?",
     f"<s>{TOLD}</s>",
-    f"{TOLD}<think>It may be red.",
+    f"{TOLD} <think>\nIt may be red.",
+    f"{TOLD} <|begin_of_thought|>It may be red.",
     f"<think>Red?</think><answer>{TOLD}</answer><|END_OF_TURN_TOKEN|>",
     f"<|begin_of_thought|>Red?<|end_of_thought|>{TOLD}<|end_of_solution|>",
     f"<|START_THINKING|>Red?<|END_THINKING|><|START_RESPONSE|>{TOLD}<|END_RESPONSE|>",

@@ -115,9 +115,6 @@ def _read_run(run):
     called = set()
     n_reasoning = n_cut_off = 0
     for position, given in enumerate(messages):
-        if not without_reasoning([given]):
-            n_reasoning += 1
-            continue
         is_last = position == len(messages) - 1
         is_cut = is_cut_off(given) or (is_last and is_cut_off(run))
         try:
@@ -157,6 +154,9 @@ def _read_run(run):
 
 def _read_message(given, called, is_cut):
     """Return role, text, calls and whether there is reasoning, and add to the ids of the calls."""
+    if isinstance(given, Mapping) and given.get("type") == "reasoning":
+        _known(given, "reasoning")
+        return "assistant", "", [], True
     message = _known(given, "message")
     if message.get("type", "message") != "message":
         raise ValueError(f"type must be 'message', got {message['type']!r}")
@@ -190,6 +190,7 @@ def _known(value, what):
     keys = {
         "message": "role content name tool_calls tool_call_id function_call refusal audio "
         "annotations reasoning_content reasoning type id status finish_reason stop_reason",
+        "reasoning": "type id summary content encrypted_content status",
         "text": "type text citations annotations logprobs",
         "refusal": "type refusal citations",
         "image_url": "type image_url citations",

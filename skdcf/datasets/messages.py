@@ -69,7 +69,8 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
 
     A message that was cut off is not a step either, even if it calls a tool. A message was cut off
     if its ``finish_reason`` or ``stop_reason`` is a maximum length ("length" or "max_tokens"), or
-    if its ``status`` is "incomplete". If a run has these keys, they describe its last message.
+    if its ``status`` is "incomplete". If a run has these keys, they describe its last message,
+    unless this message has one of them. A message that was cut off must not have a label.
 
     For other logs, write the list of steps yourself: ``ReasoningGraph(features, edges,
     claims=steps)``, where the edges are the pairs (v - 1, v).
@@ -116,7 +117,7 @@ def _read_run(run):
     n_reasoning = n_cut_off = 0
     for position, given in enumerate(messages):
         is_last = position == len(messages) - 1
-        is_cut = is_cut_off(given) or (is_last and is_cut_off(run))
+        is_cut = is_cut_off(given, run if is_last else None)
         try:
             role, text, calls, is_thinking = _read_message(given, called, is_cut)
         except BROKEN as error:
@@ -135,6 +136,12 @@ def _read_run(run):
         raise ValueError(
             "each run must have at least one step, but no message of the assistant has text "
             "or calls"
+        )
+    labels = run.get("labels")
+    if n_cut_off and labels is not None and len(labels) != len(steps):
+        raise ValueError(
+            f"labels must have one entry for each of the {len(steps)} steps, got {len(labels)}. "
+            "Messages that were cut off are not steps, so remove their labels"
         )
     return line | {
         "claims": steps,

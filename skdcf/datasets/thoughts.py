@@ -55,23 +55,34 @@ def clean_texts(texts):
     return [without_thoughts(text) if isinstance(text, str) else text for text in texts]
 
 
-def is_cut_off(place):
-    """Return whether an object with an answer, or its metadata, states that it was cut off."""
-    if not isinstance(place, Mapping):
-        return False
-    # Servers use different keys and values.
+def is_cut_off(*places):
+    """Return whether the first place that states why an answer ended states that it was cut off.
+
+    A place is an object that contains the answer. The reason may be in its metadata.
+    """
+    # Servers use different keys and values, such as {"type": "length"} or "Reason.MAX_TOKENS".
     names = "details generation_info info meta_info metadata response_metadata"
     keys = (
-        "finish_reason finish_reasons done_reason stop_reason finishReason stopReason"
+        "status finish_reason finish_reasons done_reason stop_reason finishReason "
+        "stopReason"
     )
-    ends = ("length", "max_tokens", "model_length")
-    return place.get("status") == "incomplete" or any(
-        # Several values in a list belong to several answers.
-        str(about.get(key)).lower().strip("[']") in ends
-        for about in (place, *map(place.get, names.split()))
-        if isinstance(about, Mapping)
-        for key in keys.split()
+    ends = (
+        "incomplete length max_tokens max_output_tokens model_length "
+        "model_context_window_exceeded type finishreason"
     )
+    for place in places:
+        if not isinstance(place, Mapping):
+            continue
+        reasons = [
+            {*re.findall("[a-z_]+", str(about.get(key) or "").lower())}
+            for about in (place, *map(place.get, names.split()))
+            if isinstance(about, Mapping)
+            for key in keys.split()
+        ]
+        if any(reasons):
+            # Several values in a list belong to several answers.
+            return any(words and words <= {*ends.split()} for words in reasons)
+    return False
 
 
 def without_reasoning(parts):

@@ -122,6 +122,8 @@ def test_reasoning_and_what_was_cut_off_are_dropped_and_counted():
     [graph] = from_messages([run]).graphs
     assert graph.claims == ("I wait.", "I pay.", "I go.")
     assert (graph.metadata["n_reasoning"], graph.metadata["n_cut_off"]) == (4, 3)
+    with pytest.raises(ValueError, match=r"3 steps, got 1\b.*cut off"):
+        from_messages([run | {"labels": [1]}])
 
 
 @pytest.mark.parametrize(

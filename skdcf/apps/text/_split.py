@@ -108,12 +108,12 @@ def _describe_fault(record, path, value):
 
 
 def _is_cut_off(record, path):
-    """Return whether an object that contains an answer states that the answer was cut off."""
+    """Return whether the objects that contain an answer state that the answer was cut off."""
+    places = []
     while path:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        if is_cut_off(value_at(record, path)):
-            return True
-    return False
+        places.append(value_at(record, path))
+    return is_cut_off(*places)
 
 
 def describe_removed(graphs: Iterable[ReasoningGraph]) -> str:

@@ -43,9 +43,11 @@ def test_answers_under_two_questions_are_refused(texts, scorer):
     graphs, labels = answers(60, texts=texts)
     X, y = graphs + reworded(graphs), labels * 2
     with pytest.raises(ValueError, match=r"5%.* of \d+ do.*groups=.*groups=False"):
-        HardCF(scorer, alpha=0.2).fit(X, y)
-    HardCF(scorer, alpha=0.2).fit(X, y, groups=np.tile(np.arange(60), 2))
-    HardCF(scorer, alpha=0.2).fit(X, y, groups=False)
+        HardCF(scorer, alpha=0.2, random_state=0).fit(X, y)
+    HardCF(scorer, alpha=0.2, random_state=0).fit(
+        X, y, groups=np.tile(np.arange(60), 2)
+    )
+    HardCF(scorer, alpha=0.2, random_state=0).fit(X, y, groups=False)
 
 
 def test_the_most_frequent_copy_is_shown():

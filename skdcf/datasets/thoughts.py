@@ -10,7 +10,7 @@ _TAG = re.compile(
     r"|<\|channel\|>final(<\|message\|>)|<\|start_(response)\|>)(?!`)"
 )
 # As in "The <think> tag is HTML."
-_IS_WORD = re.compile(r"(?<=\w )<[\w:]+>(?=.*\S)").match
+_match_tag_in_line = re.compile(r"(?<=\w )<[\w:]+>(?=.*\S)").match
 _BEGIN = re.compile(
     r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
     r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
@@ -40,7 +40,9 @@ def without_thoughts(text):
             said.append(text[start : tag.start()])
             start = tag.start()
         is_thinking = not any(tag.groups())
-    said.append("" if is_thinking and not _IS_WORD(text, start) else text[start:])
+    said.append(
+        "" if is_thinking and not _match_tag_in_line(text, start) else text[start:]
+    )
     answer = "".join(said)
     if begin := _BEGIN.match(answer):
         answer = answer[begin.end() :]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from statistics import mode
 from types import FunctionType
 from typing import Any
@@ -145,23 +145,25 @@ def half_precision(batch):
     """Count the half-precision numbers, the finer numbers and the rows of each column.
 
     A number in half precision is a float16 or bfloat16 number with more than four significant
-    digits that is not a whole number. If there are no finer numbers, equal numbers are counted
-    once. The keys are the names of the columns, or their positions if they have no names.
+    digits. If there are no finer numbers, equal numbers are counted once. The last count is that
+    of the numbers that are not whole. The keys are the names of the columns, or their positions
+    if they have no names.
     """
     if batch.features is None:
         return {}
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    # Whole numbers, such as counts, are not computed in half precision.
-    is_half = is_short & (table != np.floor(table))
+    is_broken = table != np.floor(table)
+    is_half = is_short & (is_broken | (np.abs(table) >= 10_000))
     is_half[is_half] = has_many_digits(table[is_half])
     n_half, n_finer = is_half.sum(axis=0), (~is_short).sum(axis=0)
     for i in np.flatnonzero((n_half > 1) & (n_finer == 0)):
         n_half[i] = len(np.unique(table[is_half[:, i], i]))
-    counts = zip(n_half.tolist(), n_finer.tolist(), repeat(len(table)), strict=False)
+    n_rows = np.full_like(n_half, len(table))
+    counts = np.stack([n_half, n_finer, n_rows, is_broken.sum(axis=0)], axis=1)
     names = batch.feature_names or range(batch.n_features)
-    return dict(zip(names, counts, strict=True))
+    return dict(zip(names, map(tuple, counts.tolist()), strict=True))
 
 
 def refuse_other_precision(record, asked):
@@ -177,11 +179,13 @@ def refuse_other_precision(record, asked):
         # Only one side has column names, so the columns are compared in order.
         asked = dict(zip(calibrated, asked.values(), strict=False))
     may_be_fine = record.settings["online"] or any(
-        n_finer for _, n_finer, _ in asked.values()
+        n_finer for _, n_finer, *_ in asked.values()
     )
     for name in [name for name in asked if name in calibrated]:
-        before, finer_before, n_rows = calibrated[name]
-        half, finer, _ = asked[name]
+        before, finer_before, n_rows, broken_before = calibrated[name]
+        half, finer, _, broken = asked[name]
+        if not (broken_before or broken):
+            continue  # Whole numbers, such as counts, are not computed in half precision.
         is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
         if (is_half and was_finer) or (finer and before and not finer_before):
@@ -221,7 +225,7 @@ def join_origins(origins):
 
     def join(section, key):
         if section in ("precision", "edges"):
-            counts = [made[section].get(key, (0, 0, 0)) for made in origins]
+            counts = [made[section].get(key, (0, 0, 0, 0)) for made in origins]
             return tuple(map(sum, zip(*counts, strict=True)))
         # A provenance key that is missing in a part has the value None there.
         return _distinct(v for made in origins for v in made[section].get(key, [None]))
@@ -356,19 +360,21 @@ def warn_of_several_answers(counts):
 class EarlierAnswers:
     """Compares answers that come one at a time as if they were passed in one call."""
 
-    def __init__(self, record):
-        self._record = record
+    def __init__(self):
         self._made = {"precision": {}, "edges": {"given": (0, 0)}}
-        self._contents = set()  # hashes of the answers in _made
+        self._digests = set()  # of the answers in _made
         self._n_alternatives = Counter()
         self._n_answers = Counter()  # of each hashed question
 
-    def compare_origin(self, origin, content):
-        """Compare how all answers were made, each of which counts once, even if it is refused."""
-        if content not in self._contents:
-            self._contents.add(content)
+    def warn_of_origin(self, record, origin, digest):
+        """Warn if answers were made in another way, also if each of them alone is refused.
+
+        An answer that is sent again counts once.
+        """
+        if digest not in self._digests:
+            self._digests.add(digest)
             # If a column had no finer numbers, the numbers of each answer are compared alone.
-            calibrated = self._record.origin["precision"]
+            calibrated = record.origin["precision"]
             counts = {
                 name: count
                 for name, count in origin["precision"].items()
@@ -376,14 +382,17 @@ class EarlierAnswers:
             }
             made = {"precision": counts, "edges": origin["edges"]}
             self._made = join_origins([self._made, made])
-        refuse_other_precision(self._record, self._made["precision"])
-        warn_of_missing_edges(self._record, self._made)
+        try:
+            refuse_other_precision(record, self._made["precision"])
+        except ValueError as error:
+            warn(str(error), GuaranteeWarning)
+        warn_of_missing_edges(record, self._made)
 
-    def compare(self, batch):
+    def warn_of_answers(self, record, batch):
         """Warn of alternatives and of several answers to one question."""
         self._n_alternatives.update(numbers_of_alternatives(batch))
-        warn_of_alternatives(self._record, self._n_alternatives)
-        asked = questions_in(self._record, batch)
+        warn_of_alternatives(record, self._n_alternatives)
+        asked = questions_in(record, batch)
         self._n_answers.update(asked)
         warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
 

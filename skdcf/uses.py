@@ -30,8 +30,8 @@ def seen(filter, X, groups=None):
     found = []
     for stored in (record.trained, record.calibrated):
         mask = hashes.among(stored) | np.isin(hashes.content, stored["content"])
-        # Names of questions alone decide, if there are any.
-        if stored["named_by"] == hashes.named_by == "text":
+        # If questions have names, copies of an answer may belong to different questions.
+        if hashes.named_by == "text" and (stored["named_by"] == "text").all():
             mask |= np.isin(hashes.answer, stored["answer"])
         found.append(mask)
     return found

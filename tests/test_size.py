@@ -21,14 +21,14 @@ MOST_TOKENS = {
     "apps/cli": 7125,
     "apps/labelling": 6825,
     "apps/llm": 9020,
-    "apps/service": 2440,
+    "apps/service": 2460,
     "apps/text": 3615,
     "datasets": 10960,
     "evaluation": 6085,
     "features": 13525,
-    "graphs": 6755,
+    "graphs": 6775,
     "ops": 6745,
-    "top": 36665,
+    "top": 36725,
     "training": 3430,
 }
 MOST_LINES = 700

@@ -912,6 +912,8 @@ class ReasoningGraph:
             "edges": read_only((np.cumsum(mask) - 1)[edges]),
             "claims": self.claims and tuple(compress(self.claims, mask)),
             "n_claims": int(mask.sum()),
+            "provenance": copy(self.provenance),
+            "metadata": copy(self.metadata),
         }
         kept = copy(self)
         for name, value in fields.items():

@@ -140,6 +140,7 @@ def test_a_subgraph_is_the_induced_one(graph, data):
     assert {(kept[u], kept[v]) for u, v in part.edges} == {*induced}
     assert (part.claims or ()) == tuple(graph.claims[v] for v in kept)
     assert part.features.tolist() == graph.features[mask].tolist()
+    assert part.metadata is None or part.metadata is not graph.metadata
     rest = {"features", "edges", "claims", "n_claims"}
     assert {k: v for k, v in fields(part).items() if k not in rest} == {
         k: v for k, v in fields(graph).items() if k not in rest

@@ -85,6 +85,8 @@ def test_training_answers_calibrate_neither_reworded_nor_rounded(texts):
     for filter in cf, full.fit(graphs, labels):
         with pytest.raises(ValueError, match=r"50%.*60 of 60"):
             filter.calibrate(single, labels, groups=False)
+    new, new_labels = answers(60, first=100, texts=texts)
+    assert seen(full.calibrate(new, new_labels, groups=range(60)), graphs)[0].all()
 
 
 def test_few_copies_of_training_answers_are_left_out():

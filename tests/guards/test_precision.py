@@ -21,20 +21,22 @@ TABLE = 1 - np.random.default_rng(0).exponential(0.1, size=(200, 2))
 LABELS = np.arange(200) % 3 > 0
 
 
+@pytest.mark.parametrize("scale", [1, 30_000])
 @pytest.mark.parametrize("rounded", [float16, bfloat16])
-def test_another_precision_than_in_calibration_is_refused(rounded):
-    half = rounded(TABLE)
-    cf = HardCF(0).fit(TABLE, LABELS)
+def test_another_precision_than_in_calibration_is_refused(rounded, scale):
+    fine = scale * TABLE
+    half = rounded(fine)
+    cf = HardCF(0).fit(fine, LABELS)
     with pytest.raises(ValueError, match="column 0 contains float16"):
         cf.predict(half)
     with pytest.raises(ValueError, match="column 1 contains float16"):
-        cf.predict(np.column_stack([TABLE[:, 0], half[:, 1]])[:3])
+        cf.predict(np.column_stack([fine[:, 0], half[:, 1]])[:3])
     cf.calibrate(half + 0, LABELS, groups=False)
     cf.predict(half)
     with pytest.raises(ValueError, match="column 0 contains finer"):
-        cf.filter([ReasoningGraph(TABLE[:1], ())])
+        cf.filter([ReasoningGraph(fine[:1], ())])
     with pytest.raises(ValueError, match="column 0 contains finer"):
-        cf.predict(np.concatenate([half[:9], TABLE[:1]]))
+        cf.predict(np.concatenate([half[:9], fine[:1]]))
 
 
 def test_columns_with_numbers_of_both_kinds_are_not_compared():
@@ -44,6 +46,9 @@ def test_columns_with_numbers_of_both_kinds_are_not_compared():
     cf = HardCF(0).fit(np.where(LABELS[:, None], thirds, halves), LABELS)
     cf.predict(halves)
     cf.predict(thirds)
+    counts = np.full((200, 1), 20.0)
+    counts[0] = 12008
+    HardCF(0).fit(counts, LABELS).predict([[12345]])
 
 
 def test_a_single_number_has_a_precision_and_round_numbers_have_none():
@@ -95,4 +100,4 @@ def test_parts_are_counted_together():
     cf.calibrate_parts([cf.calibration_part(TABLE[r], LABELS[r], False) for r in rows])
     with pytest.raises(ValueError, match="column 0 contains float16"):
         cf.predict(float16(TABLE))
-    assert cf._record.origin["precision"][0] == (0, 200, 200)
+    assert cf._record.origin["precision"][0] == (0, 200, 200, 200)

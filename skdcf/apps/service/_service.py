@@ -24,7 +24,7 @@ from ..._checks import is_loopback
 from ...datasets.lines import parse_line
 from ...datasets.records import read_graph
 from ...graphs import GraphBatch
-from ...identity import hashes_of
+from ...identity import hash_numbers, hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerSplitter, kept_text
@@ -334,7 +334,7 @@ class Store:
             self._parts = list(filter.calibration_.by_group())
         except ValueError as error:
             self._reason = str(error)
-        self._earlier = guards.EarlierAnswers(filter._record)
+        self._earlier = guards.EarlierAnswers()
         self._n_judged = 0  # position of the last labelled answer that was read
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -358,18 +358,20 @@ class Store:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
         batch = _read(self.filter, sent)
         hashes = hashes_of(batch)
+        digest = (hashes.content + hash_numbers(batch)).item()
+        record = self.filter._record
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self._earlier.compare_origin(self.filter._origin(batch), hashes.content[0])
+            self._earlier.warn_of_origin(record, self.filter._origin(batch), digest)
             [explained] = explain(self.filter, batch, alpha=sent.get("alpha"))
-            self._earlier.compare(batch)
+            self._earlier.warn_of_answers(record, batch)
         graph = explained.graph
         part = None
         if (
             explained.passes
             and explained.alpha == self._guarantee.level(None, self.filter.alpha)
             and explained.group in self._parts
-            and not hashes.among(self.filter._record.calibrated).any()
+            and not hashes.among(record.calibrated).any()
         ):
             part = self._parts.index(explained.group)
         name = secrets.token_hex(12)
@@ -385,7 +387,7 @@ class Store:
             "passes": bool(explained.passes),
             "text": None if graph.claims is None else kept_text(graph, explained.kept),
             "reasons": explained.reasons,
-            "warnings": [str(warning.message) for warning in caught],
+            "warnings": [*dict.fromkeys(str(warning.message) for warning in caught)],
         }
 
     def label(self, sent: Verdicts) -> None:

@@ -497,9 +497,9 @@ def _refuse_many(is_copy, is_second, part, most):
         raise ValueError(
             f"at most {most:.0%} of the calibration answers may equal other or training answers, "
             f"but {is_copy[own].sum()} of {own.sum()} do{example}. If the data contain answers "
-            "several times, pass groups= with equal values for copies. If the model repeats "
-            "itself, pass groups= with one value for each question, or groups=False if each answer "
-            "has its own question"
+            "several times, pass groups= (--group-by) with equal values for copies. If the model "
+            "repeats itself, pass groups= with one value for each question, or groups=False if "
+            "each answer has its own question"
         )
     return shares.max()
 

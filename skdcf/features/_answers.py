@@ -84,6 +84,14 @@ _CHANGING = CHANGING | frozenset(
         "after < > \u2264 \u2265 \u2260"
     )
 )
+_another = r"[).:]?(?:[,;]| no,|\b (?=\()|([ (](?:and|or)\b| ?[&/]))+ ?\(?(?!a (?!and|or))[a-h]\b"
+# In "A, B", "(A) or (B)", "A: no, B" and "A (or B)", the first letter is not the answer. In "A. B
+# and C are wrong", "A (not B)" and "A, E. coli", it is. Without "and" or "or" (group 2), the next
+# letter is an option only if the end, a bracket or a third letter follows.
+_match_option = re.compile(
+    rf"\(?([a-z])(?!{_another}(?(2)|(?:[).:,;]*(?:$| \()|{_another})))"
+    r"(?:[).:,]|$| \([^()]*\)?$)"
+).match
 _find_counted = re.compile(r"(?i)\bhow many (\w+)").findall
 _replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
@@ -166,15 +174,8 @@ def normalise_answer(answer, has_options=False, counted=()):
         name before a value is ignored ("x = 5").
     """
     text = _replace_citations(r"\1", clean(answer).strip(" .,:;'\""))
-    # In "A, B", "(A) or (B)" and "A: no, B", the first letter is not the answer. In "A. B and C are
-    # wrong", it is.
-    letter = (
-        r"\(?([a-z])(?![).:]?(?:[,;]| no,| and\b| or\b| ?[&/])+ ?\(?(?:[b-h]|a(?! (?!and|or)))\b)"
-        r"(?:[).:,]|$)"
-        if has_options
-        else r"\(?([a-z])[).:,]?$"
-    )
-    if choice := re.match(letter, text):
+    match = _match_option if has_options else re.compile(r"\(?([a-z])[).:,]?$").match
+    if choice := match(text):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)

@@ -209,6 +209,9 @@ def test_the_noun_after_how_many_may_be_omitted():
         ("The best choice a person has", "a"),
         ("the answer is: b) a mile", "b"),
         ("The answer is B. C and D only, as A is wrong.", "b"),
+        ("The answer is B (not C).", "b"),
+        ("The answer is B, E. coli.", "b"),
+        ("The answer is A. No, B is wrong.", "a"),
     ],
 )
 def test_a_choice_is_an_option_if_there_are_options(text, letter):
@@ -217,7 +220,7 @@ def test_a_choice_is_an_option_if_there_are_options(text, letter):
 
 
 def test_several_letters_are_not_an_option():
-    for text in "A, C", "(A) or (C)", "A. and C.", "A, a or c":
+    for text in "A, C", "(A) or (C)", "A. and C.", "A, a or c", "(A), (B)", "A (or B)":
         assert len(answer_of(f"The answer is {text}", True)) > 1
     assert answer_of("The answer is I. Newton.") == "i.newton"
 

@@ -23,7 +23,7 @@ MOST_TOKENS = {
     "apps/llm": 9020,
     "apps/service": 2460,
     "apps/text": 3615,
-    "datasets": 10960,
+    "datasets": 11013,
     "evaluation": 6085,
     "features": 13525,
     "graphs": 6775,

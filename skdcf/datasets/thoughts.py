@@ -10,7 +10,7 @@ _TAG = re.compile(
     r"|<\|channel\|>final(<\|message\|>)|<\|start_(response)\|>)(?!`)"
 )
 # As in "The <think> tag is HTML."
-_match_tag_in_line = re.compile(r"(?<=\w )<[\w:]+>(?=.*\S)").match
+_match_tag_in_line = re.compile(r"(?<=\w )<[\w:]+>(?=[^\S\n]*\S)").match
 _BEGIN = re.compile(
     r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
     r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
@@ -27,19 +27,24 @@ def without_thoughts(text):
 
     Thoughts are the text between two tags such as ``<think>`` and ``</think>``, and the text
     before an end tag or after a begin tag without a partner. A begin tag without a partner, such
-    as ``<think>``, is part of the text if it is between two words of a line.
+    as ``<think>``, is part of the text if it is between two words of a line. A later begin tag at
+    another place still begins a thought.
     """
     said = []
     start = 0
     is_thinking = False
     for tag in _TAG.finditer(text):
-        if any(tag.groups()):
+        is_end = any(tag.groups())
+        if is_end:
             said = said if is_thinking else []
             start = tag.end()
-        elif not is_thinking:
+        elif not is_thinking or (
+            _match_tag_in_line(text, start)
+            and not _match_tag_in_line(text, tag.start())
+        ):
             said.append(text[start : tag.start()])
             start = tag.start()
-        is_thinking = not any(tag.groups())
+        is_thinking = not is_end
     said.append(
         "" if is_thinking and not _match_tag_in_line(text, start) else text[start:]
     )

@@ -122,6 +122,7 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
     assert f"in {len(THOUGHTS)} answers" in capsys.readouterr().err
     plain = "A `</think>` ends a thought, as <s>here</s> it does, after a <think> tag."
     assert split_sentences(plain) == [plain]
+    assert split_sentences(f"{plain}\n<think>\nRed?") == [plain]
     for text in THOUGHTS[:-2]:
         assert split_sentences(text) == split_sentences(TOLD)
         assert from_messages(

@@ -69,8 +69,9 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
 
     A message that was cut off is not a step either, even if it calls a tool. A message was cut off
     if its ``finish_reason`` or ``stop_reason`` is a maximum length ("length" or "max_tokens"), or
-    if its ``status`` is "incomplete". If a run has these keys, they describe its last message,
-    unless this message has one of them. A message that was cut off must not have a label.
+    if it has neither of them and its ``status`` is "incomplete". If a run has these keys, they
+    describe its last message, unless this message has a reason. A message that was cut off must
+    not have a label.
 
     For other logs, write the list of steps yourself: ``ReasoningGraph(features, edges,
     claims=steps)``, where the edges are the pairs (v - 1, v).

@@ -65,30 +65,38 @@ def clean_texts(texts):
 def is_cut_off(*places):
     """Return whether the first place that states why an answer ended states that it was cut off.
 
-    A place is an object that contains the answer. The reason may be in its metadata.
+    A place is an object that contains the answer. The reason may be in its metadata. If there is
+    no reason, the answer was cut off if its ``status`` is "incomplete".
     """
-    # Servers use different keys and values, such as {"type": "length"} or "Reason.MAX_TOKENS".
-    names = "details generation_info info meta_info metadata response_metadata"
+    # Servers use different keys and values, such as {"type": "length"} or "Reason.MAX_TOKENS". The
+    # name of an enum and words for a missing value are not reasons.
+    word = r"\b(?!(?:none|null|nan|false|type)\b)(?:finish_reason_)?([a-z_]++)(?!\.\w)"
+    names = "response_metadata details generation_info info meta_info metadata"
     keys = (
-        "status finish_reason finish_reasons done_reason stop_reason finishReason "
-        "stopReason"
+        "finish_reason finish_reasons done_reason stop_reason finishReason stopReason"
     )
     ends = (
-        "incomplete length max_tokens max_output_tokens model_length "
-        "model_context_window_exceeded type finishreason"
+        "incomplete length max_tokens max_new_tokens max_output_tokens model_length "
+        "model_context_window_exceeded"
     )
     for place in places:
         if not isinstance(place, Mapping):
             continue
-        reasons = [
-            {*re.findall("[a-z_]+", str(about.get(key) or "").lower())}
+        objects = [
+            about if isinstance(about, Mapping) else {}
             for about in (place, *map(place.get, names.split()))
-            if isinstance(about, Mapping)
+        ]
+        reasons = [
+            {*re.findall(word, str(about.get(key)).lower())}
+            for about in objects
             for key in keys.split()
         ]
         if any(reasons):
             # Several values in a list belong to several answers.
             return any(words and words <= {*ends.split()} for words in reasons)
+        # In the other objects, "status" is a key of the user.
+        if "incomplete" in [about.get("status") for about in objects[:2]]:
+            return True
     return False
 
 

@@ -116,7 +116,7 @@ def test_reasoning_and_what_was_cut_off_are_dropped_and_counted():
         {"type": "reasoning", "summary": ["Then"], "status": "incomplete"},
         says("It", finish_reason="length"),
         says([{"type": "output_text", "text": "I go."}], status="completed"),
-        says(""),
+        says("", status="completed"),
     ]
     run = {"task": 0, "messages": messages, "status": "incomplete"}
     [graph] = from_messages([run]).graphs

@@ -135,17 +135,23 @@ def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
     [
         {"finish_reasons": ["length", "length"]},
         {"meta_info": {"finish_reason": {"type": "length"}}},
-        {"stopReason": "FinishReason.MAX_TOKENS"},
+        {"stopReason": "Reason.MAX_TOKENS"},
         {"response_metadata": {"status": "incomplete"}},
     ],
 )
 def test_the_last_sentence_of_a_cut_off_answer_is_no_claim(tmp_path, capsys, end):
     said = {"message": {"content": f"{TOLD}\n- It was built in 18"}}
+    said |= {
+        "status": "ok",
+        "finish_reason": "nan",
+        "metadata": {"status": "incomplete"},
+    }
     lines = (
         {"choices": [said | end]},
         {"choices": [said]} | end,
         {"choices": [said, end]},
         {"choices": [said | {"finish_reason": "stop"}]} | end,
+        {"choices": [said]},
     )
     for i, line in enumerate(lines):
         log = write_lines(tmp_path / "log.jsonl", [line])

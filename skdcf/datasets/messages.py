@@ -139,7 +139,7 @@ def _read_run(run):
             "or calls"
         )
     labels = run.get("labels")
-    if n_cut_off and labels is not None and len(labels) != len(steps):
+    if n_cut_off and hasattr(labels, "__len__") and len(labels) != len(steps):
         raise ValueError(
             f"labels must have one entry for each of the {len(steps)} steps, got {len(labels)}. "
             "Messages that were cut off are not steps, so remove their labels"

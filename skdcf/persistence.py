@@ -138,17 +138,25 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
 
     content = Path(path).read_bytes()
     try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > len(content):
-                raise ValueError("its members overlap or are compressed")
-            about = dict(json.loads(archive.read("skdcf.json")))
-            schema = json.dumps(json.loads(archive.read("schema.json")))
-        if about["format"] != FORMAT:
+        try:
+            with zipfile.ZipFile(BytesIO(content)) as archive:
+                if sum(file.file_size for file in archive.infolist()) > len(content):
+                    raise ValueError("its members overlap or are compressed")
+                about = json.loads(archive.read("skdcf.json"))
+                schema = json.dumps(json.loads(archive.read("schema.json")))
+            if not isinstance(about, dict):
+                raise KeyError("format")
+            if about["format"] != FORMAT:
+                raise ValueError(
+                    f"the format must be {FORMAT}, got {about['format']}, written by skdcf "
+                    f"{about['skdcf']}. Load the file with that version, or fit the filter again"
+                )
+            stored_versions = about["versions"]
+            names = {*io.get_untrusted_types(data=content)}
+        except (KeyError, zipfile.BadZipFile) as error:
             raise ValueError(
-                f"the format must be {FORMAT}, got {about['format']}, written by skdcf "
-                f"{about['skdcf']}. Load the file with that version, or fit the filter again"
-            )
-        names = {*io.get_untrusted_types(data=content)}
+                "the file is damaged or was not written by skdcf.save"
+            ) from error
         # A functools.partial object can claim the name of any trusted function.
         if '"PartialNode"' in schema:
             names.add("functools.partial")
@@ -159,11 +167,6 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
                 f"trust these names, load the file in Python with trusted={untrusted}"
             )
         loaded = io.loads(content, trusted=sorted(names))
-        stored_versions = about["versions"]
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be loaded, because it is damaged or was not written by skdcf.save"
-        ) from error
     except Exception as error:
         raise ValueError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}"

@@ -101,7 +101,9 @@ def by_depth(batch):
 @pytest.mark.parametrize(
     ("scorer", "own"), [(OwnScorer(), OwnScorer), (FunctionScorer(by_depth), by_depth)]
 )
-def test_what_users_wrote_is_loaded_only_when_trusted(scorer, own, tmp_path):
+def test_what_users_wrote_is_loaded_only_when_trusted(
+    scorer, own, tmp_path, monkeypatch
+):
     cf = HardCF(scorer).fit(GRAPHS, LABELS)
     path = skdcf.save(cf, tmp_path / "cf")
     name = f"{own.__module__}.{own.__name__}"
@@ -109,6 +111,9 @@ def test_what_users_wrote_is_loaded_only_when_trusted(scorer, own, tmp_path):
         with pytest.raises(ValueError, match=f"{name}.*trust"):
             skdcf.load(path, trusted=trusted)
     assert_same_filter(skdcf.load(path, trusted=[name]), cf)
+    monkeypatch.setattr(type(scorer), "__setstate__", lambda *_: {}["width"])
+    with pytest.raises(ValueError, match="KeyError: 'width'"):
+        skdcf.load(path, trusted=[name])
 
 
 def write_parts(path, parts, compression=zipfile.ZIP_STORED):
@@ -221,9 +226,10 @@ def test_another_format_or_version(saved):
     write(versions="0.0.9")
     with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
         assert_same_filter(skdcf.load(saved), cf)
-    write_parts(saved, parts | {"skdcf.json": "[]"})
-    with pytest.raises(ValueError, match=r"written by skdcf\.save"):
-        skdcf.load(saved)
+    for text in "[1]", "5", "{}":
+        write_parts(saved, parts | {"skdcf.json": text})
+        with pytest.raises(ValueError, match=r"written by skdcf\.save"):
+            skdcf.load(saved)
 
 
 @pytest.mark.parametrize("name", ["hard", "mlp"])

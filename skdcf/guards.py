@@ -175,9 +175,7 @@ def refuse_other_precision(record, asked):
     (``online=True``).
     """
     calibrated = record.origin["precision"]
-    if calibrated.keys().isdisjoint(asked):
-        # Only one side has column names, so the columns are compared in order.
-        asked = dict(zip(calibrated, asked.values(), strict=False))
+    asked = _named_as(calibrated, asked)
     may_be_fine = record.settings["online"] or any(
         n_finer for _, n_finer, *_ in asked.values()
     )
@@ -196,6 +194,13 @@ def refuse_other_precision(record, asked):
                 "calibration. The guarantee holds only for problems that were made in the same "
                 "way. Compute the column in the same precision, or calibrate again"
             )
+
+
+def _named_as(calibrated, asked):
+    """Return the counts of columns, in order if only one side has column names."""
+    if calibrated.keys().isdisjoint(asked):
+        return dict(zip(calibrated, asked.values(), strict=False))
+    return asked
 
 
 def _judges_of(batch, labels):
@@ -367,9 +372,9 @@ class EarlierAnswers:
         self._n_answers = Counter()  # of each hashed question
 
     def warn_of_origin(self, record, origin, digest):
-        """Warn if answers were made in another way, also if each of them alone is refused.
+        """Warn if all answers together were made differently than those in calibration.
 
-        An answer that is sent again counts once.
+        Refused answers count too, and an answer that is sent again counts once.
         """
         if digest not in self._digests:
             self._digests.add(digest)
@@ -377,7 +382,7 @@ class EarlierAnswers:
             calibrated = record.origin["precision"]
             counts = {
                 name: count
-                for name, count in origin["precision"].items()
+                for name, count in _named_as(calibrated, origin["precision"]).items()
                 if name in calibrated and calibrated[name][1]
             }
             made = {"precision": counts, "edges": origin["edges"]}

@@ -87,9 +87,9 @@ _CHANGING = CHANGING | frozenset(
 _another = r"[).:]?(?:[,;]| no,|\b (?=\()|([ (](?:and|or)\b| ?[&/]))+ ?\(?(?!a (?!and|or))[a-h]\b"
 # In "A, B", "(A) or (B)", "A: no, B" and "A (or B)", the first letter is not the answer. In "A. B
 # and C are wrong", "A (not B)" and "A, E. coli", it is. Without "and" or "or" (group 2), the next
-# letter is an option only if the end, a bracket or a third letter follows.
+# letter is an option only if the end, a bracket, "both", "are" or a third letter follows.
 _match_option = re.compile(
-    rf"\(?([a-z])(?!{_another}(?(2)|(?:[).:,;]*(?:$| \()|{_another})))"
+    rf"\(?([a-z])(?!{_another}(?(2)|(?:[).:,;?!]*(?:$| \(| both\b| are\b)|{_another})))"
     r"(?:[).:,]|$| \([^()]*\)?$)"
 ).match
 _find_counted = re.compile(r"(?i)\bhow many (\w+)").findall

@@ -220,7 +220,15 @@ def test_a_choice_is_an_option_if_there_are_options(text, letter):
 
 
 def test_several_letters_are_not_an_option():
-    for text in "A, C", "(A) or (C)", "A. and C.", "A, a or c", "(A), (B)", "A (or B)":
+    for text in (
+        "A, C",
+        "(A) or (C)",
+        "A. and C.",
+        "A, a or c",
+        "(A), (B)",
+        "A (or B)",
+        "A, B both",
+    ):
         assert len(answer_of(f"The answer is {text}", True)) > 1
     assert answer_of("The answer is I. Newton.") == "i.newton"
 

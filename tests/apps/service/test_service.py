@@ -89,7 +89,7 @@ FINE = np.random.default_rng(0).random((99, 1))
 )
 def test_half_precision_is_noticed_in_several_answers(known, values, doubted):
     app = create_app(HardCF(0).fit(known, [1] * 99))
-    bodies = [{"features": [[value]], "edges": []} for value in values]
+    bodies = [{"features": [[v]], "edges": [], "feature_names": ["a"]} for v in values]
     replies = [call(app, "/v1/filter", body)[1] for body in bodies]
     assert ["float16" in str(reply) for reply in replies] == doubted
 

@@ -816,8 +816,9 @@ class ConformalFilter(Settings):
 
     def _decide(self, X, *alphas, y=None):
         """Return the problems, and the margin of each claim at each level."""
-        risks, problems = self._risks_of(X, y)
+        self.check_calibrated()
         levels = [self._level(alpha) for alpha in alphas]
+        risks, problems = self._risks_of(X, y)
         for level in levels:
             guards.warn_of_level(self.calibration_, level)
         return problems, *(self._margin(risks, problems, level) for level in levels)

@@ -290,6 +290,11 @@ def test_alpha_that_was_meant_the_other_way_round(problems, method):
     assert [w.filename for w in caught] == [__file__]
 
 
+def test_a_level_is_checked_before_problems_are_read(problems):
+    with pytest.raises(ValueError, match="alpha must be .*2"):
+        HardCF(0).fit(*problems).predict([], 2)
+
+
 def test_groups(problems):
     graphs, y = problems
     with pytest.raises(ValueError, match=r"groups .*shape \(3,\)"):

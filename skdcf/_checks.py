@@ -67,6 +67,8 @@ def check_alpha(alpha):
     The float 1 - 0.9 is slightly smaller than 0.1, although the same level is meant. So a level
     that is smaller than its 12 leading digits by a rounding error only is replaced by these.
     """
+    if isinstance(alpha, np.ndarray):
+        alpha = alpha[()]  # An array without dimensions becomes a number.
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
             f"alpha must be strictly between 0 and 1, got {alpha!r}. The level alpha is "

@@ -291,8 +291,8 @@ def test_alpha_that_was_meant_the_other_way_round(problems, method):
 
 
 def test_a_level_is_checked_before_problems_are_read(problems):
-    with pytest.raises(ValueError, match="alpha must be .*2"):
-        HardCF(0).fit(*problems).predict([], 2)
+    with pytest.raises(ValueError, match=r"alpha must be .*2"):
+        HardCF(0, alpha=np.array(0.1)).fit(*problems).predict([], 2)
 
 
 def test_groups(problems):

@@ -151,17 +151,19 @@ def half_precision(batch):
     """
     if batch.features is None:
         return {}
+    # These rows are enough to recognise the precision.
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    is_broken = table != np.floor(table)
-    is_half = is_short & (is_broken | (np.abs(table) >= 10_000))
+    is_fraction = table != np.floor(table)
+    # Whole numbers below 10,000 have at most four digits.
+    is_half = is_short & (is_fraction | (np.abs(table) >= 10_000))
     is_half[is_half] = has_many_digits(table[is_half])
     n_half, n_finer = is_half.sum(axis=0), (~is_short).sum(axis=0)
     for i in np.flatnonzero((n_half > 1) & (n_finer == 0)):
         n_half[i] = len(np.unique(table[is_half[:, i], i]))
     n_rows = np.full_like(n_half, len(table))
-    counts = np.stack([n_half, n_finer, n_rows, is_broken.sum(axis=0)], axis=1)
+    counts = np.stack([n_half, n_finer, n_rows, is_fraction.sum(axis=0)], axis=1)
     names = batch.feature_names or range(batch.n_features)
     return dict(zip(names, map(tuple, counts.tolist()), strict=True))
 
@@ -180,13 +182,13 @@ def refuse_other_precision(record, asked):
         n_finer for _, n_finer, *_ in asked.values()
     )
     for name in [name for name in asked if name in calibrated]:
-        before, finer_before, n_rows, broken_before = calibrated[name]
-        half, finer, _, broken = asked[name]
-        if not (broken_before or broken):
-            continue  # Whole numbers, such as counts, are not computed in half precision.
+        before, finer_before, n_rows, fractions_before = calibrated[name]
+        half, finer, _, fractions = asked[name]
         is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
         was_finer = finer_before > 0 and before <= 0.01 * n_rows
-        if (is_half and was_finer) or (finer and before and not finer_before):
+        # A single number such as 12008 in a column of counts is in half precision by chance.
+        was_half = not finer_before and before > (not (fractions_before or fractions))
+        if (is_half and was_finer) or (finer and was_half):
             kinds = "float16 or bfloat16", "finer"
             now, then = kinds if is_half else kinds[::-1]
             raise ValueError(
@@ -197,7 +199,7 @@ def refuse_other_precision(record, asked):
 
 
 def _named_as(calibrated, asked):
-    """Return the counts of columns, in order if only one side has column names."""
+    """Return the counts under the names in calibration, in order if only one side has names."""
     if calibrated.keys().isdisjoint(asked):
         return dict(zip(calibrated, asked.values(), strict=False))
     return asked
@@ -817,8 +819,8 @@ def warn_of_labels_among_columns(batch, labels):
 
 # Direction. If the user passes a risk as the confidence, the guarantee still holds, but fewer
 # claims are kept (0.8 instead of 2.5 true claims in generated answers). If the edges point from
-# children to parents, a kept claim may appear without the claims on which it depends (in 49 % of
-# these answers).
+# children to parents, claims may be kept without the claims on which they depend. This happened in
+# 49 % of generated answers whose edges had been reversed.
 
 
 def warn_of_reversed_edges(batch):
@@ -839,6 +841,7 @@ def warn_of_direction(confidence, labels, problem_of):
     errors below one half. Claims of one answer may be correlated, so the standard error is that
     of as many claims as there are answers with a true claim, and answers with a false claim.
     """
+    # These are enough claims to recognise the direction.
     is_judged = np.flatnonzero(labels >= 0)[:100_000]
     labels, confidence = labels[is_judged], confidence[is_judged]
     problem_of = problem_of[is_judged]

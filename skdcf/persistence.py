@@ -138,28 +138,7 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
 
     content = Path(path).read_bytes()
     try:
-        try:
-            with zipfile.ZipFile(BytesIO(content)) as archive:
-                if sum(file.file_size for file in archive.infolist()) > len(content):
-                    raise ValueError("its members overlap or are compressed")
-                about = json.loads(archive.read("skdcf.json"))
-                schema = json.dumps(json.loads(archive.read("schema.json")))
-            if not isinstance(about, dict):
-                raise KeyError("format")
-            if about["format"] != FORMAT:
-                raise ValueError(
-                    f"the format must be {FORMAT}, got {about['format']}, written by skdcf "
-                    f"{about['skdcf']}. Load the file with that version, or fit the filter again"
-                )
-            stored_versions = about["versions"]
-            names = {*io.get_untrusted_types(data=content)}
-        except (KeyError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                "the file is damaged or was not written by skdcf.save"
-            ) from error
-        # A functools.partial object can claim the name of any trusted function.
-        if '"PartialNode"' in schema:
-            names.add("functools.partial")
+        stored_versions, names = _read_description(content)
         untrusted = sorted(filterfalse(_is_known, names.difference(trusted)))
         if untrusted:
             raise ValueError(
@@ -173,6 +152,33 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
         ) from error
     warn_of_versions(type(loaded).__name__, stored_versions)
     return loaded
+
+
+def _read_description(content):
+    """Return the versions that wrote a file, and the names of other classes and functions in it."""
+    from skops import io
+
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            if sum(file.file_size for file in archive.infolist()) > len(content):
+                raise ValueError("its members overlap or are compressed")
+            about = json.loads(archive.read("skdcf.json"))
+            schema = json.dumps(json.loads(archive.read("schema.json")))
+        if not isinstance(about, dict):
+            raise KeyError("format")
+        if about["format"] != FORMAT:
+            raise ValueError(
+                f"the format must be {FORMAT}, got {about['format']}, written by skdcf "
+                f"{about['skdcf']}. Load the file with that version, or fit the filter again"
+            )
+        names = {*io.get_untrusted_types(data=content)}
+        # A functools.partial object can claim the name of any trusted function.
+        if '"PartialNode"' in schema:
+            names.add("functools.partial")
+        return about["versions"], names
+    except (KeyError, zipfile.BadZipFile) as error:
+        message = "the file is damaged or was not written by skdcf.save"
+        raise ValueError(message) from error
 
 
 def _is_known(name):

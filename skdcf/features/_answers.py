@@ -84,6 +84,7 @@ _CHANGING = CHANGING | frozenset(
         "after < > \u2264 \u2265 \u2260"
     )
 )
+_match_letter = re.compile(r"\(?([a-z])[).:,]?$").match
 _another = r"[).:]?(?:[,;]| no,|\b (?=\()|([ (](?:and|or)\b| ?[&/]))+ ?\(?(?!a (?!and|or))[a-h]\b"
 # In "A, B", "(A) or (B)", "A: no, B" and "A (or B)", the first letter is not the answer. In "A. B
 # and C are wrong", "A (not B)" and "A, E. coli", it is. Without "and" or "or" (group 2), the next
@@ -174,8 +175,7 @@ def normalise_answer(answer, has_options=False, counted=()):
         name before a value is ignored ("x = 5").
     """
     text = _replace_citations(r"\1", clean(answer).strip(" .,:;'\""))
-    match = _match_option if has_options else re.compile(r"\(?([a-z])[).:,]?$").match
-    if choice := match(text):
+    if choice := (_match_option if has_options else _match_letter)(text):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)

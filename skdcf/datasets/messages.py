@@ -141,7 +141,7 @@ def _read_run(run):
     labels = run.get("labels")
     if n_cut_off and hasattr(labels, "__len__") and len(labels) != len(steps):
         raise ValueError(
-            f"labels must have one entry for each of the {len(steps)} steps, got {len(labels)}. "
+            f"labels must have one entry per step ({len(steps)} in all), got {len(labels)}. "
             "Messages that were cut off are not steps, so remove their labels"
         )
     return line | {

@@ -63,10 +63,11 @@ def clean_texts(texts):
 
 
 def is_cut_off(*places):
-    """Return whether the first place that states why an answer ended states that it was cut off.
+    """Return whether an answer was cut off, according to the first object that says why it ended.
 
-    A place is an object that contains the answer. The reason may be in its metadata. If there is
-    no reason, the answer was cut off if its ``status`` is "incomplete".
+    Each object in ``places`` contains the answer, and the innermost object comes first. The reason
+    may be in the metadata of an object. If an object gives no reason, the answer was cut off if
+    the ``status`` of the object is "incomplete".
     """
     # Servers use different keys and values, such as {"type": "length"} or "Reason.MAX_TOKENS". The
     # name of an enum and words for a missing value are not reasons.

@@ -19,7 +19,7 @@ LAYOUT = {
 MOST_TOKENS = {
     "apps": 1095,
     "apps/cli": 7125,
-    "apps/labelling": 6825,
+    "apps/labelling": 6880,
     "apps/llm": 9020,
     "apps/service": 2460,
     "apps/text": 3615,

@@ -88,6 +88,7 @@ class LabelServer:
         self.token = secrets.token_urlsafe(24)
         #: The problem that each tab shows, and when the tab sent its last request.
         self._tabs: dict[str, tuple[int, float]] = {}
+        self._left: dict[str, int] = {}  # the problem from which each tab went on
         self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
@@ -176,6 +177,7 @@ class LabelServer:
             list, and ``version`` the number of events. In a review, ``kept`` contains the mask
             of the kept claims of ``changed``.
         """
+        self._left.pop(tab, None)
         others = self.keep(tab, at)
         everything = self.order(self.store, self.annotator)
         ask = [row for row in everything if row[0] not in others]
@@ -183,6 +185,7 @@ class LabelServer:
             ask = ask[:1]
         if ask and at not in [i for i, _ in ask]:
             self.keep(tab, ask[0][0])
+            self._left[tab] = at
         fields: dict[str, Any] = {"ask": ask, "progress": self.order.progress()}
         fields["done"] = self.order.done
         if everything:
@@ -209,7 +212,11 @@ class LabelServer:
             Problems that other tabs have reserved.
         """
         now = time.monotonic()
-        self._tabs.pop(tab, None)
+        kept, _ = self._tabs.pop(tab, (at, now))
+        if at == self._left.get(tab):
+            at = (
+                kept  # The request was sent before the tab went on to the next problem.
+            )
         for name, (_, last_seen) in list(self._tabs.items()):
             # Hidden tabs send a request once a minute. If none comes, the answer is released.
             if now - last_seen > 150:

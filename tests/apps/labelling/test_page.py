@@ -127,6 +127,14 @@ def test_backspace_clears_the_last_verdict_across_answers(server, browser):
     assert said(server) == [[None] * 3, [None] * 2, [None]]
 
 
+def test_a_late_request_does_not_free_the_next_answer(server):
+    server = server([problem(1, i) for i in range(3)])
+    server.store.label(0, 0, "true", by="ann")
+    assert server.asked("first", 0)["ask"][0][0] == 1
+    server.keep("first", 0)
+    assert server.asked("second", -1)["ask"][0][0] == 2
+
+
 def test_two_tabs_are_not_asked_about_the_same_answer(server, browser):
     server = server([problem(1, i) for i in range(4)])
     first, second = opened(browser, server), opened(browser, server)

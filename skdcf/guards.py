@@ -96,13 +96,14 @@ def refuse_incomplete(record, n_features):
 
 # Largest proportion of problems or labels that differ, or of copies, that causes no warning.
 _FEW = 0.05
+_HALF, _FINER = "float16 or bfloat16", "float32 or finer"
 
 
-def origin_of(batch, labels=None, *, edges_read):
+def origin_of(batch, labels=None, *, edges_read, online):
     """Return how problems were made, as a dict of dicts of lists.
 
     ``labels`` is None if the problems are only filtered. ``edges_read`` says whether the filter
-    uses the edges of these problems.
+    uses the edges of these problems, and ``online`` whether they may be incomplete.
     """
     # An answer with a single claim does not need edges.
     needs_edges = (batch.sizes > 1) & edges_read
@@ -116,12 +117,12 @@ def origin_of(batch, labels=None, *, edges_read):
             "context": _is_known(batch.context),
             "known edges": _distinct(batch.edges_known[needs_edges].tolist()),
         },
-        "precision": half_precision(batch),
+        "precision": _precision_of(batch, online),
         "provenance": {
             key: _distinct(row.get(key) for row in rows)
             for key in _distinct(chain.from_iterable(rows))
         },
-        "counts": {"alternatives": numbers_of_alternatives(batch)},
+        "counts": {"alternatives": _numbers_of_alternatives(batch)},
         "edges": {"given": (int(has_edges.sum()), len(has_edges))},
         "judges": {} if labels is None else _judges_of(batch, labels),
     }
@@ -131,7 +132,7 @@ def _is_known(column):
     return [False] if column is None else _distinct(v is not None for v in column)
 
 
-def numbers_of_alternatives(batch):
+def _numbers_of_alternatives(batch):
     """Return the number of alternatives of each answer that has claims and alternatives."""
     rows = () if batch.alternatives is None else batch.alternatives[batch.sizes > 0]
     return [sum(map(bool, map(str.strip, row))) for row in rows if row is not None]
@@ -141,68 +142,25 @@ def _distinct(values):
     return list(dict.fromkeys(values))
 
 
-def half_precision(batch):
-    """Count the half-precision numbers, the finer numbers and the rows of each column.
+def _precision_of(batch, online):
+    """Return the precision of the numbers in each column, or None if they are all round.
 
-    A number in half precision is a float16 or bfloat16 number with more than four significant
-    digits. If there are no finer numbers, equal numbers are counted once. The last count is that
-    of the numbers that are not whole. The keys are the names of the columns, or their positions
-    if they have no names.
+    The keys are the names of the columns, or their positions if they have no names.
     """
     if batch.features is None:
         return {}
     # These rows are enough to recognise the precision.
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
-    is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    is_fraction = table != np.floor(table)
-    # Whole numbers below 10,000 have at most four digits.
-    is_half = is_short & (is_fraction | (np.abs(table) >= 10_000))
-    is_half[is_half] = has_many_digits(table[is_half])
-    n_half, n_finer = is_half.sum(axis=0), (~is_short).sum(axis=0)
-    for i in np.flatnonzero((n_half > 1) & (n_finer == 0)):
-        n_half[i] = len(np.unique(table[is_half[:, i], i]))
-    n_rows = np.full_like(n_half, len(table))
-    counts = np.stack([n_half, n_finer, n_rows, is_fraction.sum(axis=0)], axis=1)
+    is_finer = (table.view(np.uint64) & (2**42 - 1) != 0).any(axis=0)
+    # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
+    is_long = ~is_finer & ((table != np.floor(table)) | (np.abs(table) >= 10_000))
+    is_long[is_long] = has_many_digits(table[is_long])
+    # In 1.6 % of incomplete answers, one number of a column was short by chance.
+    is_half = is_long.sum(axis=0) > online
+    kinds = np.where(is_finer, _FINER, np.where(is_half, _HALF, None))
     names = batch.feature_names or range(batch.n_features)
-    return dict(zip(names, map(tuple, counts.tolist()), strict=True))
-
-
-def refuse_other_precision(record, asked):
-    """Raise ValueError if columns are in half precision but had finer numbers, or vice versa.
-
-    By chance, up to 1 % of the numbers of a column may be in half precision, as 17/32 is. A single
-    number is compared only if none of at least 200 numbers was in half precision in calibration,
-    if no other column of the new problems has finer numbers, and if no finer numbers may follow
-    (``online=True``).
-    """
-    calibrated = record.origin["precision"]
-    asked = _named_as(calibrated, asked)
-    may_be_fine = record.settings["online"] or any(
-        n_finer for _, n_finer, *_ in asked.values()
-    )
-    for name in [name for name in asked if name in calibrated]:
-        before, finer_before, n_rows, fractions_before = calibrated[name]
-        half, finer, _, fractions = asked[name]
-        is_half = not finer and half > (before > 0 or n_rows < 200 or may_be_fine)
-        was_finer = finer_before > 0 and before <= 0.01 * n_rows
-        # A single number such as 12008 in a column of counts is in half precision by chance.
-        was_half = not finer_before and before > (not (fractions_before or fractions))
-        if (is_half and was_finer) or (finer and was_half):
-            kinds = "float16 or bfloat16", "finer"
-            now, then = kinds if is_half else kinds[::-1]
-            raise ValueError(
-                f"the column {name!r} contains {now} numbers, but it had {then} numbers in "
-                "calibration. The guarantee holds only for problems that were made in the same "
-                "way. Compute the column in the same precision, or calibrate again"
-            )
-
-
-def _named_as(calibrated, asked):
-    """Return the counts under the names in calibration, in order if only one side has names."""
-    if calibrated.keys().isdisjoint(asked):
-        return dict(zip(calibrated, asked.values(), strict=False))
-    return asked
+    return {name: [kind] for name, kind in zip(names, kinds, strict=True)}
 
 
 def _judges_of(batch, labels):
@@ -231,11 +189,15 @@ def join_origins(origins):
     """Join the results of `origin_of` for several parts of the calibration problems."""
 
     def join(section, key):
-        if section in ("precision", "edges"):
-            counts = [made[section].get(key, (0, 0, 0, 0)) for made in origins]
-            return tuple(map(sum, zip(*counts, strict=True)))
+        if section == "edges":
+            return tuple(
+                map(sum, zip(*[made[section][key] for made in origins], strict=True))
+            )
         # A provenance key that is missing in a part has the value None there.
-        return _distinct(v for made in origins for v in made[section].get(key, [None]))
+        rows = [made[section].get(key, [None]) for made in origins]
+        values = _distinct(chain.from_iterable(rows))
+        # The numbers of a part may be short by chance.
+        return [_FINER] if section == "precision" and _FINER in values else values
 
     return {
         section: {
@@ -252,15 +214,17 @@ def compare_origin(record, origin, *, skipped=()):
     Provenance keys that start with one of the prefixes ``skipped`` are not compared.
     """
     one_sided = []
-    refuse_other_precision(record, origin["precision"])
-    for section in ("fields", "provenance"):
+    for section in ("fields", "precision", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
+        if section == "precision" and calibrated.keys().isdisjoint(asked):
+            # If only one side has names, the columns are in the same order.
+            asked = dict(zip(calibrated, asked.values(), strict=False))
         if calibrated == asked:
             continue
         for key in calibrated | asked:
-            if key.startswith(skipped):
+            if section == "provenance" and key.startswith(skipped):
                 continue
-            # Only provenance keys may be missing on one side.
+            # Only provenance keys and columns may be missing on one side.
             before = (
                 calibrated[key] if section == "fields" else calibrated.get(key, [None])
             )
@@ -275,7 +239,8 @@ def compare_origin(record, origin, *, skipped=()):
                     "problems made like these"
                 )
             is_missing = None in now and None not in before
-            if is_missing or (before == [None]) != (now == [None]):
+            is_one_sided = is_missing or (before == [None]) != (now == [None])
+            if is_one_sided and section == "provenance":
                 one_sided.append(key)
     if one_sided:
         warn(
@@ -285,12 +250,12 @@ def compare_origin(record, origin, *, skipped=()):
             GuaranteeWarning,
         )
     warn_of_alternatives(record, Counter(origin["counts"]["alternatives"]))
-    warn_of_missing_edges(record, origin)
+    warn_of_missing_edges(record, origin["edges"]["given"])
 
 
-def warn_of_missing_edges(record, origin):
+def warn_of_missing_edges(record, given):
     """Warn if none of the problems has edges, but most calibration problems do."""
-    n_given, n = origin["edges"]["given"]
+    n_given, n = given
     n_given_before, n_before = record.origin["edges"]["given"]
     if not n_given and min(n, n_before) >= 20 and n_given_before >= 0.9 * n_before:
         warn(
@@ -368,36 +333,15 @@ class EarlierAnswers:
     """Compares answers that come one at a time as if they were passed in one call."""
 
     def __init__(self):
-        self._made = {"precision": {}, "edges": {"given": (0, 0)}}
-        self._digests = set()  # of the answers in _made
+        self._given = np.zeros(2, int)
         self._n_alternatives = Counter()
         self._n_answers = Counter()  # of each hashed question
 
-    def warn_of_origin(self, record, origin, digest):
-        """Warn if all answers together were made differently than those in calibration.
-
-        Refused answers count too, and an answer that is sent again counts once.
-        """
-        if digest not in self._digests:
-            self._digests.add(digest)
-            # If a column had no finer numbers, the numbers of each answer are compared alone.
-            calibrated = record.origin["precision"]
-            counts = {
-                name: count
-                for name, count in _named_as(calibrated, origin["precision"]).items()
-                if name in calibrated and calibrated[name][1]
-            }
-            made = {"precision": counts, "edges": origin["edges"]}
-            self._made = join_origins([self._made, made])
-        try:
-            refuse_other_precision(record, self._made["precision"])
-        except ValueError as error:
-            warn(str(error), GuaranteeWarning)
-        warn_of_missing_edges(record, self._made)
-
-    def warn_of_answers(self, record, batch):
-        """Warn of alternatives and of several answers to one question."""
-        self._n_alternatives.update(numbers_of_alternatives(batch))
+    def warn(self, record, batch, origin):
+        """Warn about an answer and all earlier ones, as `predict` does about one call."""
+        self._given += origin["edges"]["given"]
+        warn_of_missing_edges(record, self._given)
+        self._n_alternatives.update(origin["counts"]["alternatives"])
         warn_of_alternatives(record, self._n_alternatives)
         asked = questions_in(record, batch)
         self._n_answers.update(asked)

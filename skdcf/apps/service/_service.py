@@ -24,7 +24,7 @@ from ..._checks import is_loopback
 from ...datasets.lines import parse_line
 from ...datasets.records import read_graph
 from ...graphs import GraphBatch
-from ...identity import hash_numbers, hashes_of
+from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerSplitter, kept_text
@@ -358,13 +358,11 @@ class Store:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
         batch = _read(self.filter, sent)
         hashes = hashes_of(batch)
-        digest = (hashes.content + hash_numbers(batch)).item()
         record = self.filter._record
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self._earlier.warn_of_origin(record, self.filter._origin(batch), digest)
             [explained] = explain(self.filter, batch, alpha=sent.get("alpha"))
-            self._earlier.warn_of_answers(record, batch)
+            self._earlier.warn(record, batch, self.filter._origin(batch))
         graph = explained.graph
         part = None
         if (

@@ -77,23 +77,6 @@ def test_answers_are_compared_with_those_before():
     assert not warnings_of(graphs[0].replace(problem="another question"))
 
 
-FINE = np.random.default_rng(0).random((99, 1))
-
-
-@pytest.mark.parametrize(
-    ("known", "values", "doubted"),
-    [
-        (FINE, [17 / 32, 0.5, 17 / 32, 19 / 32, 0.3], [0, 0, 0, 1, 0]),
-        (np.float16(FINE), [17 / 32, 0.3, 17 / 32], [0, 1, 0]),
-    ],
-)
-def test_half_precision_is_noticed_in_several_answers(known, values, doubted):
-    app = create_app(HardCF(0).fit(known, [1] * 99))
-    bodies = [{"features": [[v]], "edges": [], "feature_names": ["a"]} for v in values]
-    replies = [call(app, "/v1/filter", body)[1] for body in bodies]
-    assert ["float16" in str(reply) for reply in replies] == doubted
-
-
 def test_the_reply_equals_predict(fitted, tmp_path):
     app = create_app(fitted, folder=tmp_path)
     graphs = GRAPHS[200:220]

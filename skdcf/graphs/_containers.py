@@ -193,7 +193,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"must not be empty, got {offsets.dtype} of shape {offsets.shape}"
             )
         bounds = offsets.astype(np.int64)
-        if bounds[0] != 0 or (np.diff(bounds) < 0).any():
+        if bounds[0] != 0 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("offsets must start at 0 and must never decrease")
         batch = cls._trusted(offsets=read_only(bounds))
         batch._set_rows(
@@ -265,7 +265,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
                 f"{known.dtype} of shape {known.shape}"
             )
-        for i in np.flatnonzero(~known & (np.diff(self.edge_offsets) > 0)):
+        for i in np.flatnonzero(
+            ~known & (self.edge_offsets[:-1] < self.edge_offsets[1:])
+        ):
             raise ValueError(
                 f"{self.name_of(i)}: edges must not be passed if edges_known is False "
                 "for this problem"

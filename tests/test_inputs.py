@@ -89,7 +89,6 @@ def test_final_answers(read):
 
 
 def test_sentences(read):
-    pytest.importorskip("sentencex")
     for case in read("t_sentences_hand_over.json").values():
         assert split_sentences(case["text"]) == case["right"]
 
@@ -130,7 +129,6 @@ def test_tables(inputs, read):
     ],
 )
 def test_logs(inputs, tmp_path, capsys, name, names, claims, told):
-    pytest.importorskip("sentencex")
     out = tmp_path / "out.jsonl"
     options = ["--map", names] if names else []
     status = main(["split", str(inputs / f"{name}.jsonl"), "-o", str(out), *options])

@@ -35,7 +35,6 @@ def test_first_snippet_keeps_what_the_table_above_it_says(capsys):
 
 
 def test_the_commands_run_as_printed(tmp_path, monkeypatch):
-    pytest.importorskip("sentencex", reason="the command line needs the extra apps")
     folder, *commands = re.findall(r"^    (cd|skdcf) (.*)$", TEXT, re.MULTILINE)
     shutil.copytree(README.parent / folder[1], tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")

@@ -101,9 +101,9 @@ def test_wheel_filters_without_extras(bare, tmp_path):
 
 @pytest.mark.wheel
 def test_command_without_its_extra_says_what_to_install(bare, tmp_path):
-    line = '{"problem": "What is 1 + 1?", "answer": "It is 2."}'
-    (tmp_path / "log.jsonl").write_text(line, encoding="utf-8")
-    command = [bare / "skdcf", "split", "log.jsonl", "-o", "claims.jsonl"]
+    line = '{"problem": "What is 1 + 1?", "claims": ["It is 2."]}'
+    (tmp_path / "claims.jsonl").write_text(line, encoding="utf-8")
+    command = [bare / "skdcf", "label", "claims.jsonl", "-o", "labelled.jsonl"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.splitlines()

@@ -187,7 +187,6 @@ no. It rains
 
 @pytest.mark.parametrize("answer", ENDS.strip().splitlines())
 def test_an_answer_ends_where_its_sentence_ends(answer):
-    pytest.importorskip("sentencex")
     text = f"The answer is {answer}."
     sentence = split_sentences(text)[0].removeprefix("The answer is ").casefold()
     assert find_answer(text, False).rstrip(".") == sentence.rstrip(".")

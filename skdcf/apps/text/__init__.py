@@ -1,7 +1,4 @@
-"""Split answers into sentences, which are used as claims, without calling a model.
-
-Sentences are split by sentencex, which the extra ``apps`` installs.
-"""
+"""Split answers into sentences, which are used as claims, without calling a model."""
 
 from ._layout import LAYOUT as LAYOUT
 from ._layout import kept_text

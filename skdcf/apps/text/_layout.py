@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...edges import heading_level
+from ...features.sentences import INVISIBLE
 from ...graphs import ReasoningGraph
-from ._sentences import INVISIBLE
 
 #: Metadata key for the layout of an answer.
 LAYOUT = "layout"

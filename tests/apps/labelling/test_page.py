@@ -316,7 +316,6 @@ def test_the_page_forbids_other_sources(server):
 
 
 def test_the_whole_answer_is_shown_without_thoughts(server):
-    pytest.importorskip("sentencex")
     record = {"metadata": {"reply": "<think>B?</think>It is so."}}
     graph = AnswerSplitter().split(record, {"metadata.reply": "answer"})
     [shown] = server([graph]).problems("tab", 0)["problems"]

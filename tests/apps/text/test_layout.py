@@ -8,8 +8,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("sentencex", reason="sentencex is not installed")
-
 from skdcf import ReasoningGraph
 from skdcf.apps.text import AnswerSplitter, kept_text
 

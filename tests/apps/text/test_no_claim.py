@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sentencex", reason="sentencex is not installed")
-
 from skdcf import HardCF
 from skdcf.apps.text import AnswerSplitter, kept_text
 

@@ -4,8 +4,6 @@ import time
 
 import pytest
 
-pytest.importorskip("sentencex", reason="sentencex is not installed")
-
 from skdcf.apps.text import split_sentences
 
 

@@ -1,0 +1,71 @@
+"""Split a paragraph into sentences.
+
+Sentences are split by sentencex, which recognises the abbreviations of many languages. No sentence
+ends within a formula or brackets.
+"""
+
+import re
+from itertools import accumulate
+
+from sentencex import segment
+
+#: Find a place within a sentence, marked by "\0", at which sentencex ends a sentence.
+_is_within = re.compile(
+    r"""(?x)
+    # numbers and initials that begin the next sentence, such as "Step 2." and "M."
+    (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
+    (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
+      | (?:[A-Z]|[IVX]+)\. ) \s*\0
+    # abbreviations that never end a sentence
+    | \b(?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
+    # abbreviations before a number, as in "Eq. 4"
+    | \b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol
+      |[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et\ al)\.\s*\0[(\[\d$\u20ac\u00a3]
+    # a citation, as in "Yan [4] found"
+    | \]\s*\0\s*[a-z]
+    # a fragment of one word, such as "ways." after "6!"
+    | \0\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"""
+).search
+#: Zero-width characters, which are never part of a claim at its beginning or end.
+INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+#: Find formulas, brackets and struck text, in which no sentence ends.
+_find_whole = re.compile(
+    r"""(?sx) \$\$.{1,2000}?\$\$ | \\\[.{0,2000}?\\\] | \\\(.{0,2000}?\\\)
+    | \$(?=\S)[^$]{0,500}(?<=\S)\$(?!\d) | \([^()]*\) | \[[^\[\]]*\] | ~~.{1,2000}?~~"""
+).finditer
+
+
+def split_paragraph(text, language):
+    """Yield the sentences of a text, each including its trailing whitespace."""
+    # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1.
+    plain_text = re.sub(r"[^\S ]", " ", text)
+    ends = {*accumulate(map(len, segment(language, plain_text)))}
+    # sentencex takes a unit of one letter, as in "3 m. It", for an initial.
+    after_units = re.finditer(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])", plain_text)
+    ends |= {match.end() for match in after_units}
+    inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
+    # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
+    # sentence.
+    marks = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
+    # Signs at the end belong to the last sentence, as in "Hope this helps! :)".
+    n_signs = len(re.split(r"[^\W_]", text[::-1], maxsplit=1)[0])
+    start = 0
+    for end in sorted(end for end in ends if end < len(text) - n_signs):
+        if not text[end - 1].isspace():
+            if match := marks.match(text, end):
+                end = match.end()
+            elif text[end] in "$)]}\u00bb\u201d\u2019\"'" or text[end - 2].isspace():
+                continue
+        if end in inside or end <= start:
+            continue
+        sentence = text[start:end]
+        around = f"{sentence}\0{text[end : end + 100]}"
+        # A German ordinal number does not end a sentence, as in "der 2. Weltkrieg".
+        is_ordinal = language == "de" and re.search(
+            r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\0",
+            around,
+        )
+        if not (is_ordinal or _is_within(around)):
+            yield sentence
+            start = end
+    yield text[start:]

@@ -16,10 +16,12 @@ _is_within = re.compile(
     (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
     (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
       | (?:[A-Z]|[IVX]+)\. ) \s*\0
-    # abbreviations that never end a sentence
-    | \b(?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
+    # abbreviations that never end a sentence, also before words such as "No" and "Who"
+    | \b(?:(?i:e\.\s?g|i\.\s?e|viz)|Mrs?|M[sx]|Drs?|Prof|Ste|[FP]t|Apt|Rm|Rte|Vol|Chap|Eqs?|Figs)
+      \.\s*\0
     # abbreviations before a number, as in "Eq. 4"
     | \b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol
+      |[Cc]h|[Ee]x|[Ee]st|[Mm]ax|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat
       |[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et\ al)\.\s*\0[(\[\d$\u20ac\u00a3]
     # a citation, as in "Yan [4] found"
     | \]\s*\0\s*[a-z]
@@ -37,12 +39,13 @@ _find_whole = re.compile(
 
 def split_paragraph(text, language):
     """Yield the sentences of a text, each including its trailing whitespace."""
-    # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1.
-    plain_text = re.sub(r"[^\S ]", " ", text)
+    # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1, and unpaired
+    # surrogates cause an error. The sign in "x < 5" is read as an opening bracket, and a unit of
+    # one letter, as in "3 m. It", as an initial.
+    plain_text = re.sub(
+        r"[^\S ]|[\ud800-\udfff]|<(?=[ =\d])|(?<=\d\s)[a-z](?=\.\s+[A-Z])", " ", text
+    )
     ends = {*accumulate(map(len, segment(language, plain_text)))}
-    # sentencex takes a unit of one letter, as in "3 m. It", for an initial.
-    after_units = re.finditer(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])", plain_text)
-    ends |= {match.end() for match in after_units}
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
     # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
     # sentence.

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6085,
-    "features": 13834,
+    "features": 13806,
     "graphs": 6775,
     "ops": 6745,
     "top": 36805,

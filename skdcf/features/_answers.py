@@ -19,29 +19,18 @@ import numpy as np
 from .._parameters import settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import pass_on
-from ._cleaning import clean, clean_words, list_names
+from ._cleaning import clean, list_names, remove_markup
 from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
 from ._expression import NEVER, evaluate, rewrite_plainly
 from ._text import LONG_WORD, find_all_numbers, read_claim, read_question
 from ._transformers import OptionalColumns
+from .sentences import split_paragraph
 
 # Pattern for the markers after whose last occurrence the final answer begins.
 _find_marks = re.compile(
-    r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
+    r"(?i)\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|(\bchoice(?:\\?_| \(?)(?=[a-h]\b))"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
-# A sentence ends at ".", "!" or "?", except after an initial or an abbreviation. Before a number,
-# every short word may be an abbreviation, unless it is an answer, as in "yes. 17 is prime". A word
-# or letter after a number is a unit, such as "5 km. 3 are left", except for abbreviations such as
-# "dec." The tests compare this with `split_sentences`, which needs an optional package.
-_find_sentences = re.compile(
-    r"(?:\b(?:(?<!\d )[a-z]|mr|mrs|ms|mme|mlle|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt"
-    r"|cmdr|lt|cpl|pvt|sgt|pres|gov|sen|rep|jr|sr|bros|mt|ft|pt|ave|blvd|rd|vs|viz|cf|al|etc|inc"
-    r"|ltd|co|corp|dept|assn|univ|approx|ca|est|fig|nr|sp|mon|tues?|wed|thurs?|fri|sat)\."
-    r"|\b(?:(?<!\d )(?!(?:yes|true|none|both|zero|one|two|four|five|six|nine|ten)\.)[a-z]{2,4}"
-    r"|nos?|vol|eq|sec|sc|ch|art|op|ex|pp|max|min|apt|bldg|hwy|rm|nov|jan|feb|mar|apr|jun|jul|aug"
-    r"|sept?|oct|dec)\.(?= \d)|[^.!?]|[.!?](?! |$))*"
-).findall
 # Before the last number of a text is read, citations such as " [1]" and remarks such as
 # " (source: 2021)" are removed. In "the roots are [1, 5]", the brackets contain the answer.
 _replace_notes = re.compile(
@@ -110,16 +99,16 @@ def find_answer(text, has_options=False):
     Returns
     -------
     answer : str or None
-        The text after the last ``\boxed{``, "####" or "the answer is", or after ``Choice_`` if
-        ``has_options`` is True. If the text contains no such marker, the last number outside
-        of remarks in brackets is returned, with the unit after it. If it is the second number of a
-        range or date, the first one precedes it. A preceding word such as "not" or "isn't" is
-        included. The result is None if there is no number.
+        The text in the last ``\boxed{}``, or the end of the sentence after "####" or "the answer
+        is", or the letter after ``Choice_`` if ``has_options`` is True. If the text contains no
+        such marker, the last number outside of remarks in brackets is returned, with the unit after
+        it. If it is the second number of a range or date, the first one precedes it. A preceding
+        word such as "not" or "isn't" is included. The result is None if there is no number.
     """
-    text = clean(text)
-    marks = [m for m in _find_marks(text) if has_options or "choice" not in m[0]]
+    text = remove_markup(text)
+    marks = [m for m in _find_marks(text) if has_options or not m[1]]
     if not marks:
-        text = _replace_notes("", text)
+        text = _replace_notes("", text.casefold())
         digit = _match_up_to_digit(text)
         if digit is None:
             return None
@@ -148,9 +137,11 @@ def find_answer(text, has_options=False):
         depths = accumulate((sign == "{") - (sign == "}") for sign in rest)
         end = [*depths, -1].index(-1)  # The closing brace may be missing.
         return rest[:end].strip() or None
-    if mark[0].startswith("choice"):
+    if mark[1]:
         return rest[0]
-    return _find_sentences(rest)[0].strip() or None
+    # A number or letter at the beginning of a text could be the marker of a list item.
+    sentence = next(split_paragraph(f"is {rest}", "en"))
+    return re.sub(r"[.!?]? *\Z", "", sentence[2:]).strip() or None
 
 
 def normalise_answer(answer, has_options=False, counted=()):
@@ -343,9 +334,9 @@ class _Reading:
 
     def __init__(self, answer, text, has_options, counted):
         self.answer = _conclude(answer, text, has_options, counted)
-        text, words = clean_words(text)
+        text = clean(text)
         self.results = find_results(split_clauses(text))
-        self.numbers = find_all_numbers(text, words)
+        self.numbers = find_all_numbers(text, text.split())
         # Later sentences are ignored.
         pieces = _split_sentences(text, maxsplit=200)[:200]
         self.sentences = {frozenset(LONG_WORD.findall(piece)) for piece in pieces}

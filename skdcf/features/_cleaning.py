@@ -10,7 +10,7 @@ _replace_powers = re.compile(r"(?<=[\d)])\*\*(?=\d)").sub
 # Patterns for "## Step 3:", "- " and "2. " before a claim. A list marker must precede a word, so
 # "- 3 + 5 = 2" keeps its minus sign.
 _replace_label = re.compile(
-    r"\A(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
+    r"(?i)\A(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 ).sub
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
@@ -93,11 +93,11 @@ def clean(text):
     clean_text : str
         The clean text.
     """
-    return clean_words(text)[0]
+    return remove_markup(text).casefold()
 
 
-def clean_words(text):
-    """Return the clean text and the list of its words.
+def remove_markup(text):
+    """Return the text without markup, extra spaces or a leading "Step k:", but with its capitals.
 
     Parameters
     ----------
@@ -106,10 +106,8 @@ def clean_words(text):
 
     Returns
     -------
-    text : str
-        The clean text.
-    words : list of str
-        The words of the clean text, which are separated by spaces.
+    plain_text : str
+        The text, which only differs from the clean text in its capitals.
     """
     text = unify(text)
     if "**" in text:
@@ -117,12 +115,11 @@ def clean_words(text):
     text = _replace_markup("", text)
     if not text.isascii():
         text = _replace_digits(lambda m: str(int(m[0])), text)
-    text = text.casefold().lstrip()
-    text = _replace_label("", text)
+    text = _replace_label("", text.lstrip())
     text = " ".join(text.split())
     if " ." in text or "(." in text or text[:1] == ".":
         text = _replace_points("0.", text)
-    return text, text.split()
+    return text
 
 
 def find_numbers(text):

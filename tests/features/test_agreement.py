@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skdcf import ReasoningGraph
-from skdcf.apps.text import split_sentences
 from skdcf.features import AgreementFeatures
 from skdcf.features._answers import find_answer, normalise_answer
 from skdcf.features._cleaning import clean
@@ -70,6 +69,8 @@ DIFFERENT = """
 answer is x>3 | answer is x<3
 The answer is U.S. territory. | The answer is U.K. territory.
 The answer is Dr. Smith. | The answer is Dr. Jones.
+The answer is Dr. No. | The answer is Dr. Who.
+The answer is Ms. Smith. | The answer is Ms. Jones.
 The answer is J. Smith. | The answer is J. Doe.
 The answer is No. 5. | The answer is No. 6.
 The answer is Jan. 5. | The answer is Jan. 6.
@@ -142,6 +143,8 @@ The answer is 1; 2. | The answer is 1; 3.
 The answer is Bldg. 5. | The answer is Bldg. 6.
 The answer is room 1 Bldg. 5. | The answer is room 1 Bldg. 6.
 The answer is Tenn. 5. | The answer is Tenn. 6.
+The answer is max. 5. | The answer is max. 6.
+The answer is Apt. B. | The answer is Apt. C.
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
@@ -151,6 +154,11 @@ The answer is 5 kilometers. | It is 5 km long [1]. | #### 5 km [1][2] | answer: 
 The answer is no. It rains. | The answer is No. | answer: no [1]
 The answer is yes. 17 is prime. | answer: yes
 The answer is 5 km. 3 are left. | answer: 5 km
+The answer is 5. Then 3 are left. | Answer: 5. 3 are left. | Sum: #### 5. So it is.
+The answer is 3 m. It is long. | answer: 3 m
+The answer is x < 5. But y > 3. | answer: x < 5
+The answer is "Yes." So it is. | answer: yes
+The answer is A. No, B is wrong. | answer: A
 The answer is 5 euros. | answer: \u20ac5 | \\boxed{5 EUR}
 The answer is 5 a.m. | It is at 5 am. | answer: 5am
 \\boxed{1.5 \\times 10^{-3}} | 0.0015 | \\boxed{\\frac{-3}{-2000}} | 1.5e-3
@@ -167,29 +175,6 @@ def test_different_answers(pair):
 @pytest.mark.parametrize("forms", EQUAL.strip().splitlines())
 def test_equal_answers(forms):
     assert len({*map(answer_of, forms.split(" | "))}) == 1
-
-
-ENDS = """
-Mme. Curie
-Bros. Grimm
-Fig. A
-Op. 9
-Sunset Blvd. Nord
-Nr. 5
-Pt. 1
-Sat. night
-Hwy. 5
-Paris; Rome
-no. It rains
-3 m. It is long
-"""
-
-
-@pytest.mark.parametrize("answer", ENDS.strip().splitlines())
-def test_an_answer_ends_where_its_sentence_ends(answer):
-    text = f"The answer is {answer}."
-    sentence = split_sentences(text)[0].removeprefix("The answer is ").casefold()
-    assert find_answer(text, False).rstrip(".") == sentence.rstrip(".")
 
 
 def test_the_noun_after_how_many_may_be_omitted():
@@ -210,7 +195,6 @@ def test_the_noun_after_how_many_may_be_omitted():
         ("The answer is B. C and D only, as A is wrong.", "b"),
         ("The answer is B (not C).", "b"),
         ("The answer is B, E. coli.", "b"),
-        ("The answer is A. No, B is wrong.", "a"),
     ],
 )
 def test_a_choice_is_an_option_if_there_are_options(text, letter):
@@ -302,6 +286,7 @@ def test_nothing_to_compare():
         "#### " + "1 1/1" * 50000,
         "1, " * 50000 + "]",
         "answer: 1" + "[1] " * 50000,
+        "answer: " + "Dr. <\ud800" * 50000,
     ],
 )
 def test_hostile_texts(text):

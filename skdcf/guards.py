@@ -158,9 +158,11 @@ def _precision_of(batch, online):
     is_long[is_long] = has_many_digits(table[is_long])
     # In 1.6 % of incomplete answers, one number of a column was short by chance.
     is_half = is_long.sum(axis=0) > online
-    kinds = np.where(is_finer, _FINER, np.where(is_half, _HALF, None))
     names = batch.feature_names or range(batch.n_features)
-    return {name: [kind] for name, kind in zip(names, kinds, strict=True)}
+    return {
+        name: [_FINER if finer else _HALF if half else None]
+        for name, finer, half in zip(names, is_finer, is_half, strict=True)
+    }
 
 
 def _judges_of(batch, labels):

@@ -18,17 +18,17 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "apps": 1095,
-    "apps/cli": 7123,
+    "apps/cli": 7110,
     "apps/labelling": 6880,
     "apps/llm": 9020,
-    "apps/service": 2460,
+    "apps/service": 2430,
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6085,
     "features": 13806,
-    "graphs": 6775,
+    "graphs": 6782,
     "ops": 6745,
-    "top": 36805,
+    "top": 36450,
     "training": 3430,
 }
 MOST_LINES = 700

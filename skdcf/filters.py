@@ -677,7 +677,7 @@ class ConformalFilter(Settings):
         """Return how problems were made."""
         read = self.edges == "given"
         read |= self.edges == "none" and reads_edges(self.features_)
-        return guards.origin_of(batch, labels, edges_read=read, online=self.online)
+        return guards.origin_of(batch, labels, edges_read=read)
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
@@ -1002,8 +1002,8 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If the filter was not fitted with ``online=True``, or if a claim comes before one of
-            its parents.
+            If the filter was not fitted with ``online=True``, if a claim comes before one of its
+            parents, or if `predict` would raise an error for the claims so far.
         """
         self.check_calibrated()
         if not self.online:

@@ -99,11 +99,11 @@ _FEW = 0.05
 _HALF, _FINER = "float16 or bfloat16", "float32 or finer"
 
 
-def origin_of(batch, labels=None, *, edges_read, online):
+def origin_of(batch, labels=None, *, edges_read):
     """Return how problems were made, as a dict of dicts of lists.
 
     ``labels`` is None if the problems are only filtered. ``edges_read`` says whether the filter
-    uses the edges of these problems, and ``online`` whether they may be incomplete.
+    uses the edges of these problems.
     """
     # An answer with a single claim does not need edges.
     needs_edges = (batch.sizes > 1) & edges_read
@@ -117,7 +117,7 @@ def origin_of(batch, labels=None, *, edges_read, online):
             "context": _is_known(batch.context),
             "known edges": _distinct(batch.edges_known[needs_edges].tolist()),
         },
-        "precision": _precision_of(batch, online),
+        "precision": _precision_of(batch),
         "provenance": {
             key: _distinct(row.get(key) for row in rows)
             for key in _distinct(chain.from_iterable(rows))
@@ -142,7 +142,7 @@ def _distinct(values):
     return list(dict.fromkeys(values))
 
 
-def _precision_of(batch, online):
+def _precision_of(batch):
     """Return the precision of the numbers in each column, or None if they are all round.
 
     The keys are the names of the columns, or their positions if they have no names.
@@ -151,13 +151,15 @@ def _precision_of(batch, online):
         return {}
     # These rows are enough to recognise the precision.
     table = np.ascontiguousarray(batch.features[:100_000])
-    # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
-    is_finer = (table.view(np.uint64) & (2**42 - 1) != 0).any(axis=0)
+    with np.errstate(over="ignore"):
+        is_short = table == table.astype(np.float16)
+    # A float64 number has 52 bits after its first, and a bfloat16 number has 7.
+    is_short |= table.view(np.uint64) & (2**45 - 1) == 0
+    is_finer = ~is_short.all(axis=0)
     # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
     is_long = ~is_finer & ((table != np.floor(table)) | (np.abs(table) >= 10_000))
     is_long[is_long] = has_many_digits(table[is_long])
-    # In 1.6 % of incomplete answers, one number of a column was short by chance.
-    is_half = is_long.sum(axis=0) > online
+    is_half = is_long.any(axis=0)
     names = batch.feature_names or range(batch.n_features)
     return {
         name: [_FINER if finer else _HALF if half else None]
@@ -234,8 +236,11 @@ def compare_origin(record, origin, *, skipped=()):
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
             if known and new:
+                name = f"{section}[{key!r}]"
+                if section == "precision":
+                    name = f"the precision of column {key!r}"
                 raise ValueError(
-                    f"{section}[{key!r}] must be one of the values in calibration, {known}, got "
+                    f"{name} must be one of the values in calibration, {known}, got "
                     f"{new[0]!r}. The guarantee holds only for problems that were made in the "
                     "same way. Make these problems in the same way, or calibrate again on "
                     "problems made like these"

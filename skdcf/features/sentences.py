@@ -16,13 +16,23 @@ _is_within = re.compile(
     (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
     (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
       | (?:[A-Z]|[IVX]+)\. ) \s*\0
-    # abbreviations that never end a sentence, also before words such as "No" and "Who"
-    | \b(?:(?i:e\.\s?g|i\.\s?e|viz)|Mrs?|M[sx]|Drs?|Prof|Ste|[FP]t|Apt|Rm|Rte|Vol|Chap|Eqs?|Figs)
-      \.\s*\0
+    # abbreviations that never end a sentence
+    | \b(?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
+    # titles and names of parts, also before words such as "No" and "Who", but not in "M&Ms. They"
+    | (?<!&)\b(?:Mrs?|M[sx]|Drs?|Prof|Ste|(?<!\d\s)[FP]t|Apt|Rm|Rte|Vol|Chap|Eqs?|Figs)\.\s*\0
+      (?!(?:He|She|It|We|They|There|This|That|The|Then|Since|In)\b)
     # abbreviations before a number, as in "Eq. 4"
-    | \b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol
-      |[Cc]h|[Ee]x|[Ee]st|[Mm]ax|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat
-      |[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et\ al)\.\s*\0[(\[\d$\u20ac\u00a3]
+    | \b(?i:eqs?|secs?|refs?|thm|def|prop|lem|cor|tab|alg|vol|p\u00e1g|art|kl|o\.a|et\ al)\.\s*
+      \0[(\[\d$\u20ac\u00a3]
+    # abbreviations before anything but a capital or mark, as in "Sat. at 5" and "approx. US$5"
+    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
+      \0(?:US[$\d]|[^\sA-Z"'(*\[_\u201c])
+    # a time before a zone, day or month, as in "5 p.m. EST" and "10 a.m. 5 May"
+    | \b(?i:[ap]\.m)\.\s*\0(?:[A-Z]{1,3}T\b|UTC|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day
+      |\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
+      |(?:Eastern|Central|Mountain|Pacific)\b)
+    # an initial before a number, as in "U.S. No. 1"
+    | \b[A-Z]\.\s*\0No\.\s*\d
     # a citation, as in "Yan [4] found"
     | \]\s*\0\s*[a-z]
     # a fragment of one word, such as "ways." after "6!"
@@ -42,8 +52,9 @@ def split_paragraph(text, language):
     # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1, and unpaired
     # surrogates cause an error. The sign in "x < 5" is read as an opening bracket, and a unit of
     # one letter, as in "3 m. It", as an initial.
+    plain_text = re.sub(r"[^\S ]|[\ud800-\udfff]", " ", text)
     plain_text = re.sub(
-        r"[^\S ]|[\ud800-\udfff]|<(?=[ =\d])|(?<=\d\s)[a-z](?=\.\s+[A-Z])", " ", text
+        r"<(?=[ =\d.+-])|(?<=\d )[a-z](?=\. +[^ \da-z])", "=", plain_text
     )
     ends = {*accumulate(map(len, segment(language, plain_text)))}
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
@@ -61,14 +72,15 @@ def split_paragraph(text, language):
                 continue
         if end in inside or end <= start:
             continue
-        sentence = text[start:end]
-        around = f"{sentence}\0{text[end : end + 100]}"
+        # In long texts, the pattern reads only the end of the sentence.
+        before = text[start:end] if end - start < 200 else f"x{text[end - 200 : end]}"
+        around = f"{before}\0{text[end : end + 100]}"
         # A German ordinal number does not end a sentence, as in "der 2. Weltkrieg".
         is_ordinal = language == "de" and re.search(
             r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\0",
             around,
         )
         if not (is_ordinal or _is_within(around)):
-            yield sentence
+            yield text[start:end]
             start = end
     yield text[start:]

@@ -31,6 +31,21 @@ _find_marks = re.compile(
     r"(?i)\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|(\bchoice(?:\\?_| \(?)(?=[a-h]\b))"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
+# Find parts of a text after a marker that are hidden while the end of the sentence is found.
+_replace_parts = re.compile(
+    r"""(?x)
+    # a short word before a number, as in "Rom. 5", unless it is an answer or a unit
+    (?:\b[ap]\.m | (?<!\d\ )\b(?!(?i:yes|true|none|both|zero|one|two|four|five|six|nine|ten)\.)
+      [A-Za-z]{2,4})\.(?=\ \d)
+    # a unit before a smaller one, as in "5 hrs. 10 min"
+    | (?<=\d\ )[a-z]+\.(?=\ \d+\ [a-z]+(?:\.|\Z))
+    # any other word before "I think", "3 are" and "(See", as in "5 min. I think so", and "No"
+    # before anything but a number: they are no abbreviations, so only their period remains
+    | (?<![\w.])[^\W\d]+(?=\.\ (?:I\ (?!is|and|or|of|to)[a-z]|\d+\ (?:is|are)\ |\(See\ ))
+    | \A[Nn]o(?=\.\ (?!\d|[IVX]+(?:[.,]|\Z)))
+    # a colon, after which a number could be the marker of a list item, as in "B: 5. It is so"
+    | :(?=\ )"""
+).sub
 # Before the last number of a text is read, citations such as " [1]" and remarks such as
 # " (source: 2021)" are removed. In "the roots are [1, 5]", the brackets contain the answer.
 _replace_notes = re.compile(
@@ -38,9 +53,11 @@ _replace_notes = re.compile(
     r"\[\d{1,3}(?:, ?\d{1,3}){0,9}\]"
     r"| \((?=[^()]{0,99}[a-z]{2})(?=[^()]{0,99}\d)[^()]{0,100}\)"
 ).sub
-# Citations such as "[1][2]" after a final answer. All other brackets are part of the answer.
+# Citations such as "[1][2]" after a final answer, which may end in any sign before ". [1]". All
+# other brackets are part of the answer.
 _replace_citations = re.compile(
-    r"\A([^\[]*[\w%)])(?<!\bis)(?<!\bare)(?<!\bin)[ .]{0,2}(?:\[\d{1,3}\] ?)+\Z"
+    r"\A(.*(?=\. ?\[)|[^\[]*[\w%)\]}\"\u20ac])(?<!\bis)(?<!\bare)(?<!\bin)[ .]{0,2}"
+    r"(?:\[\d{1,3}\] ?)+\Z"
 ).sub
 # A name or a calculation before the value of an answer, as in "x = 5" and "x = 2 + 3 = 5". In
 # "3 when x = 5" and "x + y = 5", the number at the end is not the answer.
@@ -140,8 +157,9 @@ def find_answer(text, has_options=False):
     if mark[1]:
         return rest[0]
     # A number or letter at the beginning of a text could be the marker of a list item.
-    sentence = next(split_paragraph(f"is {rest}", "en"))
-    return re.sub(r"[.!?]? *\Z", "", sentence[2:]).strip() or None
+    hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
+    sentence = next(split_paragraph(f"is {hidden}", "en"))
+    return re.sub(r"[.!?]? *\Z", "", rest[: len(sentence) - 3]).strip() or None
 
 
 def normalise_answer(answer, has_options=False, counted=()):

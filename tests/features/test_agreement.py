@@ -145,6 +145,22 @@ The answer is room 1 Bldg. 5. | The answer is room 1 Bldg. 6.
 The answer is Tenn. 5. | The answer is Tenn. 6.
 The answer is max. 5. | The answer is max. 6.
 The answer is Apt. B. | The answer is Apt. C.
+The answer is approx. \\sqrt{2}. | The answer is approx. \\sqrt{3}.
+The answer is approx. one hour. | The answer is approx. two hours.
+The answer is approx. US$5. | The answer is approx. US$6.
+The answer is Sat. and Sun. | The answer is Sat. and Mon.
+The answer is Sun. 5 May. | The answer is Sun. 6 May.
+The answer is MAX. 5. | The answer is MAX. 6.
+The answer is 5 p.m. EST. | The answer is 5 p.m. PST.
+The answer is 5 p.m. Pacific time. | The answer is 5 p.m. Eastern time.
+The answer is 5 a.m. Monday. | The answer is 5 a.m. Tuesday.
+The answer is 10 a.m. 5 May. | The answer is 10 a.m. 6 May.
+The answer is U.S. No. 1. | The answer is U.S. No. 2.
+The answer is No. II. | The answer is No. IV.
+The answer is 5 hrs. 10 min. | The answer is 5 hrs. 20 min.
+The answer is Rom. 5. I hope so. | The answer is Rom. 6. I hope so.
+The answer is 3.14. I hope so. | The answer is 3.15. I hope so.
+The answer is a.com. I hope so. | The answer is a.org. I hope so.
 """
 EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
@@ -159,6 +175,14 @@ The answer is 3 m. It is long. | answer: 3 m
 The answer is x < 5. But y > 3. | answer: x < 5
 The answer is "Yes." So it is. | answer: yes
 The answer is A. No, B is wrong. | answer: A
+The answer is No. I think so. | The answer is No. A prime is odd. | answer: no
+The answer is 5 m. (See above.) | The answer is 5 m. 10 is less. | answer: 5 m
+The answer is 5 V. I think so. | answer: 5 V
+The answer is in Dec. I hope so. | answer: in Dec
+The answer is Rom. 5. It is so. | answer: Rom. 5
+The answer is option B: 5. It is so. | answer: option B: 5
+The answer is \\frac{3}{4}. [1] | answer: 3/4 | answer: "3/4" [1]
+The answer is the interval [1, 5]. [1] | answer: the interval [1, 5]
 The answer is 5 euros. | answer: \u20ac5 | \\boxed{5 EUR}
 The answer is 5 a.m. | It is at 5 am. | answer: 5am
 \\boxed{1.5 \\times 10^{-3}} | 0.0015 | \\boxed{\\frac{-3}{-2000}} | 1.5e-3

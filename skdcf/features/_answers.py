@@ -39,9 +39,7 @@ _replace_parts = re.compile(
       [A-Za-z]{2,4})\.(?=\ \d)
     # a unit before a smaller one, as in "5 hrs. 10 min"
     | (?<=\d\ )[a-z]+\.(?=\ \d+\ [a-z]+(?:\.|\Z))
-    # any other word before "I think", "3 are" and "(See", as in "5 min. I think so", and "No"
-    # before anything but a number: they are no abbreviations, so only their period remains
-    | (?<![\w.])[^\W\d]+(?=\.\ (?:I\ (?!is|and|or|of|to)[a-z]|\d+\ (?:is|are)\ |\(See\ ))
+    # "No" before anything but a number, as in "No. I think so"
     | \A[Nn]o(?=\.\ (?!\d|[IVX]+(?:[.,]|\Z)))
     # a colon, after which a number could be the marker of a list item, as in "B: 5. It is so"
     | :(?=\ )"""

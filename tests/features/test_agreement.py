@@ -176,9 +176,6 @@ The answer is x < 5. But y > 3. | answer: x < 5
 The answer is "Yes." So it is. | answer: yes
 The answer is A. No, B is wrong. | answer: A
 The answer is No. I think so. | The answer is No. A prime is odd. | answer: no
-The answer is 5 m. (See above.) | The answer is 5 m. 10 is less. | answer: 5 m
-The answer is 5 V. I think so. | answer: 5 V
-The answer is in Dec. I hope so. | answer: in Dec
 The answer is Rom. 5. It is so. | answer: Rom. 5
 The answer is option B: 5. It is so. | answer: option B: 5
 The answer is \\frac{3}{4}. [1] | answer: 3/4 | answer: "3/4" [1]

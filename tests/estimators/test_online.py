@@ -138,12 +138,8 @@ def test_long_answers_need_little_memory(scorer, n):
 
 def test_a_stream_that_stops_is_predict_up_to_the_first_dropped_claim():
     X, y = make_reasoning_graphs(160, random_state=0, return_X_y=True)
-    # Columns with at most four digits have no precision.
     chains = [
-        graph.replace(
-            edges=[(v - 1, v) for v in range(1, graph.n_claims)],
-            features=graph.features.round(4),
-        )
+        graph.replace(edges=[(v - 1, v) for v in range(1, graph.n_claims)])
         for graph in X
     ]
     cf = HardCF("claim_index", online=True, alpha=0.3).fit(chains[:100], y[:100])

@@ -50,8 +50,9 @@ def test_a_column_with_numbers_of_both_kinds_has_the_finer_precision():
         cf.predict(halves)
 
 
-def test_a_single_number_has_a_precision_and_round_numbers_have_none():
-    cf = HardCF(0).fit(TABLE[:, :1], LABELS)
+@pytest.mark.parametrize("online", [False, True])
+def test_a_single_number_has_a_precision_and_round_numbers_have_none(online):
+    cf = HardCF(0, online=online).fit(TABLE[:, :1], LABELS)
     cf.predict([[0.5], [0.25], [3]])
     for row in float16(TABLE[:9, :1]):
         with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):
@@ -91,3 +92,18 @@ def test_parts_are_read_together():
     cf.calibrate_parts([cf.calibration_part(half[r], LABELS[r], False) for r in rows])
     with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):
         cf.predict(float16(TABLE))
+
+
+def test_one_number_of_an_incomplete_answer_may_be_short_by_chance():
+    cf = HardCF(0, online=True).fit(TABLE, LABELS)
+    new = np.column_stack([float16(TABLE[:2, 0]), TABLE[:2, 1]])
+    cf.predict(new[:1])
+    with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):
+        cf.predict(new)
+    parts = [
+        cf.calibration_part(float16(TABLE[i : i + 1]), LABELS[i : i + 1], False)
+        for i in range(200)
+    ]
+    cf.calibrate_parts(parts)
+    with pytest.raises(ValueError, match=r"precision of column 0 .* got .float32"):
+        cf.predict(TABLE)

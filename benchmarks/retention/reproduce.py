@@ -130,7 +130,12 @@ def timed(function, *arguments):
 
 
 def on_fold(filter, X, y, groups, alphas, parts, seed):
-    """{level: numbers} of a filter on one split, by the public comparison."""
+    """{level: numbers} of a filter, or of {level: filter}, on one split."""
+    if isinstance(filter, dict):
+        cells = {}
+        for alpha, one in filter.items():
+            cells |= on_fold(one, X, y, groups, [alpha], parts, seed)
+        return cells
     report = compare_filters(
         {"": filter},
         X,
@@ -159,10 +164,8 @@ def on_fold(filter, X, y, groups, alphas, parts, seed):
 
 def single_on_fold(feature, X, y, groups, alphas, parts, seed):
     """The same for one feature, its mixture chosen on training problems by level."""
-    cells = {}
-    for alpha, filter in mixed(feature, X, y, alphas, parts[0]).items():
-        cells |= on_fold(filter, X, y, groups, [alpha], parts, seed)
-    return cells
+    filters = mixed(feature, X, y, alphas, parts[0])
+    return on_fold(filters, X, y, groups, alphas, parts, seed)
 
 
 def mixed(feature, X, y, alphas, train):

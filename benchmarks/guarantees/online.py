@@ -24,8 +24,8 @@ N_SPLITS = 10
 
 def main():
     compare_stream(10_000)
-    generated = make_reasoning_graphs(600, random_state=1)
-    measure_price("generated", generated.graphs, generated.labels)
+    generated = make_reasoning_graphs(600, random_state=1, return_X_y=True)
+    measure_price("generated", *generated)
     published = fetch_process_bench("gsm8k")
     measure_price(
         "ProcessBench (gsm8k)",
@@ -51,7 +51,7 @@ def compare_stream(n):
     X, y = make_reasoning_graphs(n_calibration + n, random_state=0, return_X_y=True)
     # Fractions with few digits are not taken for half precision.
     X = X.replace_features(X.features.round(4), X.feature_names)
-    cf = HardCF(looks_ahead, alpha=alpha, online=True, calibration_size=None)
+    cf = HardCF(looks_ahead, alpha=alpha, online=True)
     cf.fit(X[:n_calibration], y[:n_calibration])
     new, labels = X[n_calibration:], y[n_calibration:]
     masks = cf.predict(new)
@@ -62,7 +62,7 @@ def compare_stream(n):
     low, high = law.ppf([0.005, 0.995]) / n
     covered = coverage_score(labels, streamed)
     print(
-        f"of {n:,} random graphs with {sum(map(len, masks)):,} claims, {differ} are "
+        f"of {n:,} random graphs with {new.n_claims:,} claims, {differ} are "
         f"decided otherwise than by predict, and {100 * covered:.1f} % have no false claim, "
         f"where {100 - 100 * alpha:.0f} % was promised (with {cf.n_calibration_} that "
         f"calibrate, 99 % of such shares lie between {100 * low:.1f} and {100 * high:.1f} %)"
@@ -71,11 +71,11 @@ def compare_stream(n):
 
 def stream(cf, graph):
     """The decisions of a filter that is given one claim after the other."""
-    parents = [
-        graph.edges[graph.edges[:, 1] == v, 0].tolist() for v in range(graph.n_claims)
-    ]
-    rows = zip(parents, graph.features, strict=True)
-    claims = ({"parents": above, "features": row} for above, row in rows)
+    parent, child = graph.edges.T
+    claims = (
+        {"parents": parent[child == v].tolist(), "features": row}
+        for v, row in enumerate(graph.features)
+    )
     return cf.stream(claims, feature_names=graph.feature_names)
 
 

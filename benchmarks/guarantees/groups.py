@@ -156,7 +156,7 @@ def table(names, questions, calibrated, one, own):
         if g >= 0:
             asked = count_questions(calibrated[:, rows], questions[rows])
             theory = against_theory(own[0][:, rows], asked)
-            missed.append([high < 1 - ALPHA for _, _, high, _ in both])
+            missed.append([int(high < 1 - ALPHA) for _, _, high, _ in both])
             line += "   {:.3f}  {:+.4f} +- {:.4f}  ".format(*theory)
             line += "one " * missed[-1][0] + "BY" * missed[-1][1]
         lines.append(line.rstrip())

@@ -143,7 +143,7 @@ def _distinct(values):
 
 
 def _precision_of(batch, incomplete):
-    """Return the precision of the numbers in each column, or None if they are all round.
+    """Return the precision of each column, or None if its numbers do not show the precision.
 
     The keys are the names of the columns, or their positions if they have no names. If the answer
     may be ``incomplete`` and another column is finer, a single number has no precision: in 1.6 %
@@ -339,7 +339,7 @@ def warn_of_several_answers(counts):
 
 
 class EarlierAnswers:
-    """Compares answers that come one at a time as if they were passed in one call."""
+    """Warns about answers that come one at a time as if they were passed in one call."""
 
     def __init__(self):
         self._given = np.zeros(2, int)

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6085,
-    "features": 13866,
+    "features": 13867,
     "graphs": 6782,
     "ops": 6745,
     "top": 36494,

@@ -114,7 +114,7 @@ def find_answer(text, has_options=False):
     Returns
     -------
     answer : str or None
-        The text in the last ``\boxed{}``, or the end of the sentence after "####" or "the answer
+        The text in the last ``\boxed{}``, or the rest of the sentence after "####" or "the answer
         is", or the letter after ``Choice_`` if ``has_options`` is True. If the text contains no
         such marker, the last number outside of remarks in brackets is returned, with the unit after
         it. If it is the second number of a range or date, the first one precedes it. A preceding
@@ -154,9 +154,10 @@ def find_answer(text, has_options=False):
         return rest[:end].strip() or None
     if mark[1]:
         return rest[0]
-    # A number or letter at the beginning of a text could be the marker of a list item.
+    # A number or letter at the beginning of a text could be the marker of a list item, and signs at
+    # the end belong to the last sentence.
     hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
-    sentence = next(split_paragraph(f"is {hidden}", "en"))
+    sentence = next(split_paragraph(f"is {hidden} It", "en"))
     return re.sub(r"[.!?]? *\Z", "", rest[: len(sentence) - 3]).strip() or None
 
 

@@ -24,12 +24,13 @@ _is_within = re.compile(
     # abbreviations before a number, as in "Eq. 4"
     | \b(?i:eqs?|secs?|refs?|thm|def|prop|lem|cor|tab|alg|vol|p\u00e1g|art|kl|o\.a|et\ al)\.\s*
       \0[(\[\d$\u20ac\u00a3]
-    # abbreviations before anything but a capital or mark, as in "Sat. at 5" and "approx. US$5"
-    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
-      \0(?:US[$\d]|[^\sA-Z"'(*\[_\u201c])
-    # a time before a zone, day or month, as in "5 p.m. EST" and "10 a.m. 5 May"
-    | \b(?i:[ap]\.m)\.\s*\0(?:[A-Z]{1,3}T\b|UTC|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day
-      |\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
+    # abbreviations before a small letter, number or formula, as in "Sat. at 5" and "approx. US$5"
+    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
+      \0(?:[A-Z]{1,3}\s?[$\d]|[a-z\d~$\\&\u00a3\u00a5\u00bc-\u00be\u20ac\u20b9\u221a])
+    # a day or time before a zone or date, as in "Sun. 5 May" and "5 p.m. EST"
+    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:[ap]\.m))\.\s*
+      \0(?:[a-z&]|\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
+      |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day)?\b|UTC|GMT|[CEMPW](?:[ES]|D)?T\b
       |(?:Eastern|Central|Mountain|Pacific)\b)
     # an initial before a number, as in "U.S. No. 1"
     | \b[A-Z]\.\s*\0No\.\s*\d
@@ -54,7 +55,9 @@ def split_paragraph(text, language):
     # one letter, as in "3 m. It", as an initial.
     plain_text = re.sub(r"[^\S ]|[\ud800-\udfff]", " ", text)
     plain_text = re.sub(
-        r"<(?=[ =\d.+-])|(?<=\d )[a-z](?=\. +[^ \da-z])", "=", plain_text
+        r"<(?=[ =\d.+-])|(?<=\d )[a-z](?=\. +[A-Z\u00c0-\u00de\"\u201c])",
+        "=",
+        plain_text,
     )
     ends = {*accumulate(map(len, segment(language, plain_text)))}
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}

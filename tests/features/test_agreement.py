@@ -150,6 +150,9 @@ The answer is approx. one hour. | The answer is approx. two hours.
 The answer is approx. US$5. | The answer is approx. US$6.
 The answer is Sat. and Sun. | The answer is Sat. and Mon.
 The answer is Sun. 5 May. | The answer is Sun. 6 May.
+The answer is Mon. May 5. | The answer is Mon. May 6.
+The answer is approx. USD 5. | The answer is approx. USD 6.
+The answer is 8 p.m. Sat. | The answer is 8 p.m. Sun.
 The answer is MAX. 5. | The answer is MAX. 6.
 The answer is 5 p.m. EST. | The answer is 5 p.m. PST.
 The answer is 5 p.m. Pacific time. | The answer is 5 p.m. Eastern time.
@@ -172,6 +175,7 @@ The answer is yes. 17 is prime. | answer: yes
 The answer is 5 km. 3 are left. | answer: 5 km
 The answer is 5. Then 3 are left. | Answer: 5. 3 are left. | Sum: #### 5. So it is.
 The answer is 3 m. It is long. | answer: 3 m
+The answer is 5. --- | The answer is 5. \u2705 | The answer is 5! :) | answer: 5
 The answer is x < 5. But y > 3. | answer: x < 5
 The answer is "Yes." So it is. | answer: yes
 The answer is A. No, B is wrong. | answer: A

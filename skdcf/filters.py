@@ -1003,8 +1003,8 @@ class ConformalFilter(Settings):
         ------
         ValueError
             If the filter was not fitted with ``online=True``, if a claim comes before one of its
-            parents, or if `predict` would raise an error for the claims so far. By chance, the first
-            claims may be in half precision.
+            parents, or if `predict` would raise an error for the claims so far. By chance, the
+            first claims may be in half precision.
         """
         self.check_calibrated()
         if not self.online:

@@ -677,7 +677,7 @@ class ConformalFilter(Settings):
         """Return how problems were made."""
         read = self.edges == "given"
         read |= self.edges == "none" and reads_edges(self.features_)
-        return guards.origin_of(batch, labels, edges_read=read, online=self.online)
+        return guards.origin_of(batch, labels, edges_read=read)
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""

@@ -99,11 +99,11 @@ _FEW = 0.05
 _HALF, _FINER = "float16 or bfloat16", "float32 or finer"
 
 
-def origin_of(batch, labels=None, *, edges_read, online):
+def origin_of(batch, labels=None, *, edges_read):
     """Return how problems were made, as a dict of dicts of lists.
 
     ``labels`` is None if the problems are only filtered. ``edges_read`` says whether the filter
-    uses the edges of these problems, and ``online`` whether it reads incomplete answers.
+    uses the edges of these problems.
     """
     # An answer with a single claim does not need edges.
     needs_edges = (batch.sizes > 1) & edges_read
@@ -117,7 +117,7 @@ def origin_of(batch, labels=None, *, edges_read, online):
             "context": _is_known(batch.context),
             "known edges": _distinct(batch.edges_known[needs_edges].tolist()),
         },
-        "precision": _precision_of(batch, online and labels is None),
+        "precision": _precision_of(batch, is_new=labels is None),
         "provenance": {
             key: _distinct(row.get(key) for row in rows)
             for key in _distinct(chain.from_iterable(rows))
@@ -142,12 +142,13 @@ def _distinct(values):
     return list(dict.fromkeys(values))
 
 
-def _precision_of(batch, incomplete):
+def _precision_of(batch, is_new):
     """Return the precision of each column, or None if its numbers do not show the precision.
 
-    The keys are the names of the columns, or their positions if they have no names. If the answer
-    may be ``incomplete`` and another column is finer, a single number has no precision: in 1.6 %
-    of incomplete answers with 31 columns, there was such a number by chance.
+    The keys are the names of the columns, or their positions if they have no names. In new
+    problems with a finer column, a single number of another column does not show its precision.
+    In 0.2 % of answers with 31 columns, and in 1.6 % of incomplete answers, a column had a single
+    number with few bits by chance.
     """
     if batch.features is None:
         return {}
@@ -161,7 +162,7 @@ def _precision_of(batch, incomplete):
     # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
     is_long = ~is_finer & ((table != np.floor(table)) | (np.abs(table) >= 10_000))
     is_long[is_long] = has_many_digits(table[is_long])
-    is_half = is_long.sum(axis=0) > (incomplete and is_finer.any())
+    is_half = is_long.sum(axis=0) > (is_new and is_finer.any())
     names = batch.feature_names or range(batch.n_features)
     return {
         name: [_FINER if finer else _HALF if half else None]

@@ -94,8 +94,9 @@ def test_parts_are_read_together():
         cf.predict(float16(TABLE))
 
 
-def test_one_number_of_an_incomplete_answer_may_be_short_by_chance():
-    cf = HardCF(0, online=True).fit(TABLE, LABELS)
+@pytest.mark.parametrize("online", [False, True])
+def test_one_number_next_to_a_finer_column_may_be_short_by_chance(online):
+    cf = HardCF(0, online=online).fit(TABLE, LABELS)
     new = np.column_stack([float16(TABLE[:2, 0]), TABLE[:2, 1]])
     cf.predict(new[:1])
     with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -73,3 +74,27 @@ def test_a_half_has_numbers_for_each_level():
     numbers = one_half(problems, "priced regression", 0)
     assert np.shape(numbers) == (len(ALPHAS), len(NUMBERS))
     assert np.all(np.asarray(numbers)[:, 1] <= 1)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_programs_that_nobody_runs_between_two_releases(capsys):
+    """They broke when the functions that they call changed."""
+    from benchmarks.guarantees import groups, online
+    from benchmarks.retention.reproduce import on_fold
+    from skdcf import HardCF
+    from skdcf.datasets import make_reasoning_graphs
+
+    online.compare_stream(20)
+    assert " 0 are decided otherwise" in capsys.readouterr().out
+
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    rows = np.arange(120)
+    filters = {alpha: HardCF(0) for alpha in (0.1, 0.2)}
+    numbers = on_fold(filters, X, y, None, [], np.split(rows, [60, 90]), 0)
+    assert [*numbers] == ["0.1", "0.2"]
+    assert 0 < numbers["0.1"]["kept_true"] <= numbers["0.2"]["kept_true"]
+
+    calibrated, found = groups.measure(X, y, rows, {"one": None}, 20)
+    names = np.where(rows < 60, "a", "b")
+    lines, missed = groups.table(names, rows, calibrated, found["one"], found["one"])
+    assert lines[3].split()[:2] == ["a", "60"] and np.shape(missed) == (2, 2)

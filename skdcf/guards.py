@@ -146,9 +146,9 @@ def _precision_of(batch, is_new):
     """Return the precision of each column, or None if its numbers do not show the precision.
 
     The keys are the names of the columns, or their positions if they have no names. In new
-    problems with a finer column, a single number of another column does not show its precision.
-    In 0.2 % of answers with 31 columns, and in 1.6 % of incomplete answers, a column had a single
-    number with few bits by chance.
+    problems, a single number does not show the precision of its column if another column is finer.
+    By chance, a column of a new answer had a single number with few bits in 0.2 % of answers with
+    31 columns, and in 1.6 % of incomplete answers.
     """
     if batch.features is None:
         return {}

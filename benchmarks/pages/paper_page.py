@@ -222,8 +222,8 @@ def luck_sentence(results):
         said.append(
             f"In the {kind.upper()}-like data, {held} of the calibration problems and {test} "
             "of the test problems contain an error. Over "
-            f"{results['many']:,} folds, the mean coverage of the method reachability at "
-            f"alpha = {alpha:g} is {many:.1f} %, and the expected coverage is {least:.1f} %."
+            f"{results['many']:,} folds, the reachability score has a mean coverage of "
+            f"{many:.1f} % at alpha = {alpha:g}, where {least:.1f} % is expected."
         )
     return " ".join(said)
 

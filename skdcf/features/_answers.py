@@ -31,7 +31,7 @@ _find_marks = re.compile(
     r"(?i)\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|(\bchoice(?:\\?_| \(?)(?=[a-h]\b))"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
-# Find parts of a text after a marker that are hidden while the end of the sentence is found.
+# Parts of a final answer that would mislead `split_paragraph` about the end of the sentence.
 _replace_parts = re.compile(
     r"""(?x)
     # a short word before a number, as in "Rom. 5", unless it is an answer or a unit
@@ -41,7 +41,7 @@ _replace_parts = re.compile(
     | (?<=\d\ )[a-z]+\.(?=\ \d+\ [a-z]+(?:\.|\Z))
     # "No" before anything but a number, as in "No. I think so"
     | \A[Nn]o(?=\.\ (?!\d|[IVX]+(?:[.,]|\Z)))
-    # a colon, after which a number could be the marker of a list item, as in "B: 5. It is so"
+    # a colon, after which a number would be taken for a list marker, as in "B: 5. Hence"
     | :(?=\ )"""
 ).sub
 # Before the last number of a text is read, citations such as " [1]" and remarks such as
@@ -51,8 +51,8 @@ _replace_notes = re.compile(
     r"\[\d{1,3}(?:, ?\d{1,3}){0,9}\]"
     r"| \((?=[^()]{0,99}[a-z]{2})(?=[^()]{0,99}\d)[^()]{0,100}\)"
 ).sub
-# Citations such as "[1][2]" after a final answer, which may end in any sign before ". [1]". All
-# other brackets are part of the answer.
+# Citations such as "[1][2]" after a final answer, which may end with any character if ". [1]"
+# follows. All other brackets are part of the answer.
 _replace_citations = re.compile(
     r"\A(.*(?=\. ?\[)|[^\[]*[\w%)\]}\"\u20ac])(?<!\bis)(?<!\bare)(?<!\bin)[ .]{0,2}"
     r"(?:\[\d{1,3}\] ?)+\Z"
@@ -154,8 +154,8 @@ def find_answer(text, has_options=False):
         return rest[:end].strip() or None
     if mark[1]:
         return rest[0]
-    # A number or letter at the beginning of a text could be the marker of a list item, and signs at
-    # the end belong to the last sentence.
+    # At the beginning of a text, "5." would be taken for a list marker. At the end, signs such as
+    # ":)" would belong to the last sentence.
     hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
     sentence = next(split_paragraph(f"is {hidden} It", "en"))
     return re.sub(r"[.!?]? *\Z", "", rest[: len(sentence) - 3]).strip() or None

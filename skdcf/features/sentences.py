@@ -24,10 +24,10 @@ _is_within = re.compile(
     # abbreviations before a number, as in "Eq. 4"
     | \b(?i:eqs?|secs?|refs?|thm|def|prop|lem|cor|tab|alg|vol|p\u00e1g|art|kl|o\.a|et\ al)\.\s*
       \0[(\[\d$\u20ac\u00a3]
-    # abbreviations before a small letter, number or formula, as in "Sat. at 5" and "approx. US$5"
+    # abbreviations before a lower-case letter, a number or an amount, as in "approx. US$5"
     | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
       \0(?:[A-Z]{1,3}\s?[$\d]|[a-z\d~$\\&\u00a3\u00a5\u00bc-\u00be\u20ac\u20b9\u221a])
-    # a day or time before a zone or date, as in "Sun. 5 May" and "5 p.m. EST"
+    # days and times before a date or a time zone, as in "Sun. 5 May" and "5 p.m. EST"
     | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:[ap]\.m))\.\s*
       \0(?:[a-z&]|\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
       |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day)?\b|UTC|GMT|[CEMPW](?:[ES]|D)?T\b
@@ -50,9 +50,9 @@ _find_whole = re.compile(
 
 def split_paragraph(text, language):
     """Yield the sentences of a text, each including its trailing whitespace."""
-    # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1, and unpaired
-    # surrogates cause an error. The sign in "x < 5" is read as an opening bracket, and a unit of
-    # one letter, as in "3 m. It", as an initial.
+    # In sentencex 1.1, multi-byte whitespace, as in "z.\u00a0B.", causes a panic, and unpaired
+    # surrogates cause an error. The sign in "x < 5" would be taken for an opening bracket, and a
+    # unit of one letter, as in "3 m. It", for an initial.
     plain_text = re.sub(r"[^\S ]|[\ud800-\udfff]", " ", text)
     plain_text = re.sub(
         r"<(?=[ =\d.+-])|(?<=\d )[a-z](?=\. +[A-Z\u00c0-\u00de\"\u201c])",
@@ -75,7 +75,7 @@ def split_paragraph(text, language):
                 continue
         if end in inside or end <= start:
             continue
-        # In long texts, the pattern reads only the end of the sentence.
+        # Reading whole sentences would take quadratic time in a text without sentence ends.
         before = text[start:end] if end - start < 200 else f"x{text[end - 200 : end]}"
         around = f"{before}\0{text[end : end + 100]}"
         # A German ordinal number does not end a sentence, as in "der 2. Weltkrieg".

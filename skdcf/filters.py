@@ -52,7 +52,7 @@ from .graphs import GraphBatch, Problems, answer_text
 from .graphs.ragged import number_groups
 from .guarantees import Guarantee, NoFalseClaim, choose_share, share_table
 from .guards import Record
-from .identity import Groups, are_fine, hashes_of
+from .identity import Groups, are_fine, canonical_order, hashes_of
 from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
@@ -223,8 +223,12 @@ class ConformalFilter(Settings):
             is_split = self.calibration_size not in (None, "all")
             is_split |= learns or self._chooses_share
             if is_split:
-                rng = np.random.RandomState(self._seed)
-                training, calibration, candidates = self._split(problems, learns, rng)
+                order, rng = canonical_order(
+                    problems.batch, problems.labels, problems.hashes, self._seed
+                )
+                training, calibration, candidates = self._split(
+                    problems, learns, order, rng
+                )
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
@@ -248,7 +252,7 @@ class ConformalFilter(Settings):
                 fewest = self._chooses_share or not is_split
                 part = self._part(held)
                 left_over = self._calibrate_on(part, fewest, candidates)
-                self.unused_indices_ = calibration[left_over]
+                self.unused_indices_ = np.sort(calibration[left_over])
             return self
 
     def _forget(self):
@@ -296,18 +300,19 @@ class ConformalFilter(Settings):
                 )
         return replace(problems, columns=columns), scorer
 
-    def _split(self, problems, learns, rng):
-        """Return the sorted indices of training and held-out problems, and hashes of candidates.
+    def _split(self, problems, learns, order, rng):
+        """Return indices of training and held-out problems in order, and hashes of candidates.
 
         A candidate for training has a judged claim, or no claims. It is left out of training if it
         equals a held-out answer.
         """
-        question = number_groups(problems.hashes.question)
-        candidates = np.arange(len(question))
-        held = candidates[:0]
+        question = number_groups(problems.hashes.question[order])
+        candidates = order
+        held = order[:0]
         if self.calibration_size != 0:
             n_held = self._count_held_out(question, learns)
-            candidates, held = splitting.hold_out(len(question), n_held, question, rng)
+            rest, kept = splitting.hold_out(len(order), n_held, question, rng)
+            candidates, held = order[rest], order[kept]
         if not (learns or self._chooses_share):
             return [], held, []
         batch = problems.batch
@@ -359,7 +364,7 @@ class ConformalFilter(Settings):
         # values of alpha than 1e-9 would cause overflow during training.
         return FitTask(
             alpha=max(level if level < 1 else self.alpha, 1e-9),
-            groups=number_groups(problems.hashes.question)[training],
+            groups=number_groups(problems.hashes.question[training]),
             rng=rng,
             relaxation=self.relaxation,
             training=self.training,

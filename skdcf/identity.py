@@ -352,6 +352,43 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
     return Hashes(named_by, question, text, content, answer)
 
 
+def canonical_order(batch, labels, hashes, seed):
+    """Return the order and the random numbers of a split in which the order of rows is irrelevant.
+
+    Equal answers to a question are numbered in the order of their values, then of their labels.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+    labels : ndarray of shape (n_claims,)
+        Claim labels.
+    hashes : Hashes
+        Hashes of the problems.
+    seed : int
+        Seed of the split.
+
+    Returns
+    -------
+    order : ndarray of int of shape (n_problems,)
+        The problems, ordered by the hashes of their questions and contents.
+    rng : RandomState
+        The seed is combined with the labels of problems that have equal values. Otherwise, a
+        fixed seed would hold out the same part of these labels in every sample.
+    """
+    labels = hash_numbers(batch.replace_features(labels[:, None]))
+    values = hashes.content if batch.claims is None else hash_numbers(batch)
+    for field in (batch.context, batch.alternatives, batch.metadata):
+        if field is not None:
+            texts = [hash_text(repr(value)) for value in field]
+            values = mix(values + np.array(texts, np.uint64))
+    answer, question = hashes.orders(labels, values)
+    values = mix(values + hashes.content)
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    equal = int(labels[count[place] > 1].sum()) % 2**32
+    return np.lexsort((answer, question)), np.random.RandomState([seed, equal])
+
+
 def _find_questions(batch, groups):
     """Return what identifies a question, question identifiers and hashes of the question texts."""
     text = np.full(len(batch), -1, np.int64)

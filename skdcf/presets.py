@@ -69,7 +69,7 @@ class CoherentConformalFilter(ConformalFilter):
         True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed for the split and the initial parameters. Training with a fixed seed is bit-for-bit
-        reproducible. As in scikit-learn, the same problems in another order are split differently.
+        reproducible, and the same for every order of the problems.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. The results are identical for all values.
     verbose : int, default=0
@@ -243,8 +243,8 @@ class HardCF(ConformalFilter):
         Whether to compute the risk of each claim only from this claim and earlier claims. If
         True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter. If problems are held out, the split depends on their
-        order. Otherwise, the filter is the same for every order.
+        Seed for the split and the jitter. The filter is the same for every order of the
+        problems.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -331,8 +331,8 @@ class IndependentFactuality(HardCF):
     guarantee : Guarantee, optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter. If problems are held out, the split depends on their
-        order. Otherwise, the filter is the same for every order.
+        Seed for the split and the jitter. The filter is the same for every order of the
+        problems.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -391,8 +391,8 @@ class SingleFeatureCF(HardCF):
     online : bool, default=False
         Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter. If problems are held out, the split depends on their
-        order. Otherwise, the filter is the same for every order.
+        Seed for the split and the jitter. The filter is the same for every order of the
+        problems.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -526,8 +526,8 @@ class XGBoostCF(HardCF):
     online : bool, default=False
         Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the jitter. If problems are held out, the split depends on their
-        order. Otherwise, the filter is the same for every order.
+        Seed for the split and the jitter. The filter is the same for every order of the
+        problems.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0

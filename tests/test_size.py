@@ -24,11 +24,11 @@ MOST_TOKENS = {
     "apps/service": 2430,
     "apps/text": 3323,
     "datasets": 11013,
-    "evaluation": 6085,
+    "evaluation": 6113,
     "features": 13867,
     "graphs": 6782,
     "ops": 6745,
-    "top": 36486,
+    "top": 36702,
     "training": 3430,
 }
 MOST_LINES = 700

@@ -200,7 +200,8 @@ CASES = {
         for case in (reworded, without_texts, calibrated_on_float32, question_dropped)
         for make in (forest, default)
     },
-    "row orders": (row_orders, HardCF(0, alpha=ALPHA)),
+    "row orders, column": (row_orders, HardCF(0, alpha=ALPHA)),
+    "row orders, forest": (row_orders, forest()),
     "float64, used in float16": (rounded, (np.float64, np.float16, normal(4e-4))),
     "float64, used in bfloat16": (rounded, (np.float64, bfloat16, normal(3e-3))),
     "float16, used in float64": (rounded, (np.float16, np.float64, below(4e-4))),

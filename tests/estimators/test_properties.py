@@ -13,6 +13,7 @@ from levels import calibration_scores
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.scorers import ClassifierScorer
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
 pytestmark = [
@@ -94,9 +95,18 @@ guarantees = st.sampled_from(
 
 
 @pytest.mark.filterwarnings("ignore:.*copies of:skdcf.exceptions.GuaranteeWarning")
-@settings(max_examples=25)
-@given(data(min_size=2), guarantees, st.sampled_from([False, None, 2]), st.randoms())
-def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
+@settings(max_examples=50)
+@given(
+    data(min_size=2),
+    st.sampled_from([0, ClassifierScorer(), "linear"]),
+    guarantees,
+    st.sampled_from([None, 0.5]),
+    st.sampled_from([False, None, 2]),
+    st.randoms(),
+)
+def test_order_of_problems_does_not_matter(
+    data, scorer, guarantee, size, groups, random
+):
     problems, labels = data
     n = len(problems)
     # Many answers are equal except for their columns, labels and kinds.
@@ -109,7 +119,8 @@ def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
     names = groups and [i % groups for i in range(n)]
 
     def fit(order):
-        filter = HardCF(0, alpha=0.3, guarantee=guarantee)
+        filter = HardCF(scorer, alpha=0.3, guarantee=guarantee, random_state=0)
+        filter.set_params(calibration_size=size)
         own = groups if not names else [names[i] for i in order]
         try:
             filter.fit([problems[i] for i in order], [labels[i] for i in order], own)

@@ -146,11 +146,11 @@ def test_a_fit_is_split_fit_calibrate(calls):
     filter.fit(NUMBERED, Y, groups=groups)
     (kind, trained_on, labels, task), (_, calibrated_on, *_) = calls[:2]
     assert kind == "fit" and [call[0] for call in calls].count("fit") == 1
-    assert len(calibrated_on) == 20 and filter.n_calibration_ == 10
+    assert len({*groups[[*numbers(calibrated_on)]]}) == filter.n_calibration_ == 10
     assert numbers(trained_on) | numbers(calibrated_on) == set(range(N))
     for _, batch, *_ in calls[1:]:
         assert numbers(batch).isdisjoint(numbers(trained_on))
-    rows = sorted(numbers(trained_on))
+    rows = [int(g.features[0, 1]) for g in trained_on]
     np.testing.assert_array_equal(labels, np.concatenate([Y[i] for i in rows]))
     assert task.alpha == 0.25
     held = sorted(numbers(calibrated_on))
@@ -162,6 +162,15 @@ def test_a_fit_is_split_fit_calibrate(calls):
     scores = nonconformity_scores(risk, truth, NUMBERED[held].offsets)
     for found in filter.nonconformity_scores_:  # of one answer to each question
         assert found == np.inf or np.isclose(found, scores, atol=1e-9).any()
+
+
+def test_a_fixed_seed_holds_out_other_labels_of_equal_answers():
+    """In their order by labels, an additional false label could only add to those held out."""
+    filter, n_false = HardCF(0, calibration_size=20, random_state=0), []
+    for i in range(10, 30):
+        filter.fit(np.zeros((40, 1)), np.arange(40) >= i, groups=False)
+        n_false.append(np.isfinite(filter.nonconformity_scores_).sum())
+    assert np.diff(n_false).min() < 0
 
 
 @pytest.mark.parametrize("edges", ["given", "none"])

@@ -94,7 +94,7 @@ guarantees = st.sampled_from(
 )
 
 
-@pytest.mark.filterwarnings("ignore:.*copies of:skdcf.exceptions.GuaranteeWarning")
+@pytest.mark.filterwarnings("ignore")  # there may be nothing to learn
 @settings(max_examples=50)
 @given(
     data(min_size=2),
@@ -124,10 +124,11 @@ def test_order_of_problems_does_not_matter(
         own = groups if not names else [names[i] for i in order]
         try:
             filter.fit([problems[i] for i in order], [labels[i] for i in order], own)
+            # The problems that were held out may have another precision than the others.
+            levels = np.concatenate(list(filter.predict_alpha(problems)))
         except ValueError as error:
             return str(error)
         assert_permutation_equivariant(filter, problems, np.random.default_rng(0))
-        levels = np.concatenate(list(filter.predict_alpha(problems)))
         return levels.tolist(), filter.max_path_risks_.tolist()
 
     assert fit(range(n)) == fit(random.sample(range(n), n))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards
 from ._checks import check_alpha, warn
@@ -80,6 +81,7 @@ def choose(
     3
     """
     full.refuse(filter, "choose")
+    check_is_fitted(filter, "scorer_")
     problems = filter._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
     # The best of several chosen answers was chosen from more answers than in calibration.
@@ -234,7 +236,8 @@ def release(
     # If only some answers may pass, the batch contains only the passing answers.
     group_of = calibration.passing_group(risks)
     thresholds = np.full(len(batch), -np.inf)
-    for i, (name, steps) in enumerate(calibration.by_group().items()):
+    for i, steps in enumerate(calibration.steps):
+        name = calibration.names[i]
         of_group = "" if name is None else f" of the group {name!r}"
         members = np.flatnonzero(group_of == i)
         rank = shown_rank(steps.position, risks.lowest[members], alpha)

@@ -110,6 +110,7 @@ class ConformalFilter(Settings):
 
     # Values of a filter that was neither cloned nor calibrated.
     share_ = _labelled = _promised = None
+    _record = None  # type: Any
     n_calibration_ = 0
 
     _parameter_constraints = {
@@ -137,7 +138,7 @@ class ConformalFilter(Settings):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "scorer_" in state:
-            guards.refuse_incomplete(self._record, self.n_features_in_)
+            guards.refuse_incomplete(state["_record"], self.n_features_in_)
 
     def __sklearn_clone__(self) -> Self:
         cloned = clone_parameters(self)
@@ -610,11 +611,10 @@ class ConformalFilter(Settings):
     def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
         level = self._resolved_guarantee.level(alpha, self.alpha)
-        record = getattr(self, "_record", None)
-        if alpha is None and record and record.level not in (None, level):
+        if alpha is None and self._record and self._record.level not in (None, level):
             raise ValueError(
-                f"the scorer was trained for the level {record.level:g}, but the filter's alpha "
-                f"was changed to {level:g}. Fit again, or pass the level to use this scorer "
+                f"the scorer was trained for the level {self._record.level:g}, but the filter's "
+                f"alpha was changed to {level:g}. Fit again, or pass the level to use this scorer "
                 f"anyway, for example predict(X, alpha={level:g}) or --alpha {level:g}"
             )
         return level
@@ -633,8 +633,8 @@ class ConformalFilter(Settings):
 
     def check_calibrated(self) -> None:
         """Raise NotFittedError if the filter is not fitted, or was fitted without calibration."""
-        check_is_fitted(self, "scorer_")
         if not hasattr(self, "calibration_"):
+            check_is_fitted(self, "scorer_")
             raise NotFittedError(
                 "the filter was fitted with calibration_size=0. Call calibrate(X, y) with "
                 "answers that were not used for training"
@@ -670,7 +670,6 @@ class ConformalFilter(Settings):
 
     def _look(self, X, y=None, skipped=("label_",)):
         """Check the problems to filter, and return them with their columns."""
-        check_is_fitted(self, "scorer_")
         problems = read_problems(self, X, y, reset=False)
         guards.refuse_changed(self._record.settings, self._settings)
         origin = self._origin(problems.batch)
@@ -765,6 +764,7 @@ class ConformalFilter(Settings):
         X_new : GraphBatch
             The problems with the columns of ``features``, without edges if ``edges="none"``.
         """
+        check_is_fitted(self, "scorer_")
         return self._look(X).columns
 
     def confidence(self, X: Problems) -> NDArray[Any]:
@@ -780,6 +780,7 @@ class ConformalFilter(Settings):
         confidences : ndarray of shape (n_claims,)
             Claim confidences, concatenated over the problems.
         """
+        check_is_fitted(self, "scorer_")
         return self._confidence(self._look(X))
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
@@ -796,6 +797,7 @@ class ConformalFilter(Settings):
             Path risks, in the same format as in `predict_alpha`. If ``edges="none"``, the path
             risk of a claim is equal to the risk of the claim.
         """
+        check_is_fitted(self, "scorer_")
         problems = self._look(X)
         return problems.shaped(self._path_risks(problems).path_risk)
 
@@ -813,15 +815,10 @@ class ConformalFilter(Settings):
         if self.ties == "include":
             above = np.nextafter(threshold, np.inf)
             threshold = np.where(np.isfinite(threshold), above, threshold)
-        with np.errstate(invalid="ignore"):
-            margin = threshold[problems.batch.problem_of] - risks.path_risk
-        # Claims with an infinite path risk are never kept.
-        margin[np.isposinf(risks.path_risk)] = -np.inf
-        return margin
+        return threshold[problems.batch.problem_of] - risks.path_risk
 
     def _decide(self, X, *alphas, y=None):
         """Return the problems, and the margin of each claim at each level."""
-        self.check_calibrated()
         levels = [self._level(alpha) for alpha in alphas]
         risks, problems = self._risks_of(X, y)
         for level in levels:

@@ -574,11 +574,14 @@ class Steps:
 
     def __init__(self, guarantee, jumps, lowest, lowered):
         self.n_all = len(lowest)
-        self.cut = conformal.passing_cut(lowered, float(guarantee.show))
-        passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
-        self.lowest = lowest[passing]
-        self.n = len(passing)
-        jumps = jumps[passing]
+        self.cut = np.inf
+        if guarantee.show != 1:
+            self.cut = conformal.passing_cut(lowered, float(guarantee.show))
+            passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
+            lowest = lowest[passing]
+            jumps = jumps[passing]
+        self.lowest = lowest
+        self.n = len(lowest)
         self.delta = guarantee.delta
         # A share may be below 1 in new problems, even if it was 1 in all calibration problems.
         self.is_count = guarantee.is_probability and jumps.is_count
@@ -669,16 +672,6 @@ class Calibration:
             for own in rows.values()
         ]
 
-    def by_group(self):
-        """Return the step function of each group.
-
-        Returns
-        -------
-        steps : dict of Steps
-            The step functions, with the key None if there are no groups.
-        """
-        return dict(zip(self.names, self.steps, strict=True))
-
     def passing_group(self, risks):
         """Return the index of each problem's group, or -1 if nothing of the problem is kept.
 
@@ -705,8 +698,10 @@ class Calibration:
                     "of this group",
                     CalibrationWarning,
                 )
-        cut = np.array([*(steps.cut for steps in self.steps), -np.inf])[group_of]
-        return np.where(np.isposinf(cut) | (risks.lowest < cut), group_of, -1)
+        if self.guarantee.show != 1:
+            cut = np.array([steps.cut for steps in self.steps])[group_of]
+            group_of[np.isfinite(cut) & (risks.lowest >= cut)] = -1
+        return group_of
 
     def passes(self, risks):
         """Return which problems pass. If a problem does not pass, none of its claims are kept.
@@ -830,7 +825,7 @@ class Calibration:
         """
         short = [
             f"group {name!r}: {self._lacks(steps, level)}"
-            for name, steps in self.by_group().items()
+            for name, steps in zip(self.names, self.steps, strict=True)
             if steps.keeps_nothing(level)
         ]
         return " ".join(short[:5]).removeprefix("group None: ") or None

@@ -345,9 +345,10 @@ class CoverageMonitor(BettingMonitor):
 
     def _start(self, filter):
         level = filter._level()
+        calibration = filter.calibration_
         groups = {
             name: steps
-            for name, steps in filter.calibration_.by_group().items()
+            for name, steps in zip(calibration.names, calibration.steps, strict=True)
             if not steps.keeps_nothing(level)
         }
         if filter.ties == "include" or not groups:
@@ -355,7 +356,7 @@ class CoverageMonitor(BettingMonitor):
                 "a monitor requires a filter with a guarantee that keeps something at its alpha, "
                 f"got ties={filter.ties!r} and {len(groups)} groups with kept claims"
             )
-        is_urn = all(steps.is_count for steps in filter.calibration_.steps)
+        is_urn = all(steps.is_count for steps in calibration.steps)
         self.calibration_delta_ = 0.0 if is_urn else self.delta / 2
         self.games_ = []
         for name, steps in groups.items():

@@ -331,7 +331,7 @@ class Store:
         self._parts: list[Any] = []
         try:
             self._monitor.fit(filter)
-            self._parts = list(filter.calibration_.by_group())
+            self._parts = filter.calibration_.names
         except ValueError as error:
             self._reason = str(error)
         self._earlier = guards.EarlierAnswers()

@@ -169,7 +169,6 @@ class CalibrationPart:
         fewest: bool,
         *,
         in_groups: bool = True,
-        ranks: NDArray[np.integer] | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Choose the problems used for calibration.
 
@@ -187,9 +186,6 @@ class CalibrationPart:
             Whether to leave out questions that do not increase the rank of the threshold.
         in_groups : bool, default=True
             Whether to choose one answer per question in each group.
-        ranks : ndarray of shape (n_problems,), optional
-            Ranks of the answers. Among all answers to a question, the answer with the lowest rank
-            is chosen. By default, the ranks are derived from hashes of the answers.
 
         Returns
         -------
@@ -198,15 +194,13 @@ class CalibrationPart:
         """
         question = self.hashes.question
         group_of = self.group_of if in_groups else np.zeros(len(self), int)
+        by_content, by_question = self.orders()
+        rows = choose_one_each(question, by_content, group_of)
+        if not fewest:
+            return rows, rows[:0]
         # If there are at least 10,000 questions and no two are the same, all of them are used.
         # The rank is then rounded by at most 1 / (n + 1).
         most = 10_000 if (question < 0).all() else np.inf
-        by_content, by_question = self.orders()
-        rows = choose_one_each(
-            question, by_content if ranks is None else ranks, group_of
-        )
-        if not fewest:
-            return rows, rows[:0]
         is_chosen = np.zeros(len(rows), bool)
         for group in np.unique(group_of):
             members = np.flatnonzero(group_of[rows] == group)

@@ -21,6 +21,7 @@ from ..guarantees import leave_one_out as leave_one_out_levels
 from ..identity import Groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
+from ..parts import choose_one_each
 from ..uses import seen
 from ._intervals import band_of_law, rate_interval
 
@@ -396,7 +397,7 @@ def leave_one_out(
         raise ValueError(
             "leave-one-out evaluation requires answers to at least two questions"
         )
-    draws = [None]
+    draws = [part.orders()[0]]
     if n_draws is not None and n_questions < len(part):
         rng = check_random_state(random_state)
         draws = [rng.permutation(len(part)) for _ in range(n_draws)]
@@ -407,7 +408,7 @@ def leave_one_out(
     order = np.argsort(unit[batch.problem_of], kind="stable")
     counts = []
     for ranks in draws:
-        chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
+        chosen = choose_one_each(questions, ranks, part.group_of)
         used = part[chosen[np.argsort(unit[chosen])]]
         merged = PathRisks(risk[order], offsets, used.groups)
         level = np.empty(len(risk))
@@ -417,5 +418,10 @@ def leave_one_out(
         masks = level <= levels[:, None]
         counts.append([count(guarantee, problems, kept, passing) for kept in masks])
     counts = np.mean(counts, axis=0)
-    fewer = used[1:].calibrate(guarantee)
-    return _table(levels, counts, problems, fewer, used.calibrate(guarantee))
+    return _table(
+        levels,
+        counts,
+        problems,
+        used[1:].calibrate(guarantee),
+        used.calibrate(guarantee),
+    )

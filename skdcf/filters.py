@@ -46,7 +46,6 @@ from .features.columns import (
     carry_columns,
     columns_require_fit,
     fit_columns,
-    reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
 from .graphs.ragged import number_groups
@@ -672,16 +671,13 @@ class ConformalFilter(Settings):
         """Check the problems to filter, and return them with their columns."""
         problems = read_problems(self, X, y, reset=False)
         guards.refuse_changed(self._record.settings, self._settings)
-        origin = self._origin(problems.batch)
         skipped = skipped if y is None else ()
-        guards.compare_origin(self._record, origin, skipped=skipped)
+        guards.compare_origin(self._record, self._origin(problems.batch), skipped)
         return replace(problems, columns=self._with_columns(problems.batch))
 
     def _origin(self, batch, labels=None):
         """Return how problems were made."""
-        read = self.edges == "given"
-        read |= self.edges == "none" and reads_edges(self.features_)
-        return guards.origin_of(batch, labels, edges_read=read)
+        return guards.origin_of(batch, labels, self.edges, self.features_)
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""

@@ -26,6 +26,7 @@ from .exceptions import (
     LabelWarning,
     ParameterWarning,
 )
+from .features.columns import reads_edges
 from .graphs.ragged import ranges
 from .identity import has_many_digits, mix, question_groups, read_groups
 from .ops.hard import segment_sum
@@ -99,12 +100,13 @@ _FEW = 0.05
 _HALF, _FINER = "float16 or bfloat16", "float32 or finer"
 
 
-def origin_of(batch, labels=None, *, edges_read):
+def origin_of(batch, labels, edges, features):
     """Return how problems were made, as a dict of dicts of lists.
 
-    ``labels`` is None if the problems are only filtered. ``edges_read`` says whether the filter
-    uses the edges of these problems.
+    ``labels`` is None if the problems are only filtered. ``edges`` and ``features`` are those of
+    the filter.
     """
+    edges_read = edges == "given" or (edges == "none" and reads_edges(features))
     # An answer with a single claim does not need edges.
     needs_edges = (batch.sizes > 1) & edges_read
     has_edges = np.diff(batch.edge_offsets)[needs_edges] > 0
@@ -215,7 +217,7 @@ def join_origins(origins):
     }
 
 
-def compare_origin(record, origin, *, skipped=()):
+def compare_origin(record, origin, skipped):
     """Raise ValueError or warn if problems were made differently than those in calibration.
 
     Provenance keys that start with one of the prefixes ``skipped`` are not compared.
@@ -223,11 +225,11 @@ def compare_origin(record, origin, *, skipped=()):
     one_sided = []
     for section in ("fields", "precision", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
+        if calibrated == asked:
+            continue
         if section == "precision" and calibrated.keys().isdisjoint(asked):
             # If only one side has names, the columns are in the same order.
             asked = dict(zip(calibrated, asked.values(), strict=False))
-        if calibrated == asked:
-            continue
         for key in calibrated | asked:
             if section == "provenance" and key.startswith(skipped):
                 continue

@@ -102,26 +102,23 @@ def are_fine(batch):
     return any(fine) and any(fine)
 
 
-def hash_numbers(batch, single=False):
-    """Return a hash of the columns and edges of each problem.
-
-    If ``single`` is True, the edges are ignored, and the columns are read as float32 numbers.
-    """
+def hash_numbers(batch):
+    """Return a hash of the columns and edges of each problem."""
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
+    parent, child = batch.position[batch.edges].T.astype(np.uint64)
+    edges = mix(parent + mix(child + np.uint64(1)))
+    sums = reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
+    return mix(_sum_columns(table, batch) + sums)
+
+
+def _sum_columns(table, batch):
+    """Return the sum of hashes of the claims in each problem, given their columns."""
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
-    if single:
-        with np.errstate(over="ignore"):
-            table = table.astype(np.float32).astype(float)
     bits = (table + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
     claims = mix(batch.position.astype(np.uint64))
     claims += (bits ^ (bits >> np.uint64(29))) @ odd
-    hashes = batch.sizes.astype(np.uint64)
-    hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
-    if not single:
-        parent, child = batch.position[batch.edges].T.astype(np.uint64)
-        edges = mix(parent + mix(child + np.uint64(1)))
-        hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
-    return mix(hashes)
+    sums = reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
+    return sums + batch.sizes.astype(np.uint64)
 
 
 def problem_digest(graph):
@@ -220,11 +217,10 @@ class Hashes:
         # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
         # order of the rows does not matter.
         by = np.lexsort((*number_copies_by, answer))
-        place = np.arange(len(by))
-        first = np.where(starts_run(answer[by]), place, 0)
-        copy = np.empty(len(by), np.uint64)
-        copy[by] = place - np.maximum.accumulate(first)
-        answer = np.where(copy > 0, mix(answer + copy), answer)
+        ordered = answer[by]
+        copy = np.arange(len(by)) - np.searchsorted(ordered, ordered)
+        numbered = mix(ordered + copy.astype(np.uint64))
+        answer[by] = np.where(copy > 0, numbered, ordered)
 
         question = mix(~self.question.view(np.uint64))
         question = np.where(self.question >= 0, question, answer)
@@ -342,7 +338,10 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
         # An answer with a single text has no hash, because short answers may well be equal.
         answer = np.where(batch.sizes > 1, content, answer)
     elif columns_are_fine:
-        numbers = hash_numbers(batch, single=True)
+        # Edges are ignored, and columns are compared as float32 numbers.
+        with np.errstate(over="ignore"):
+            table = batch.features.astype(np.float32).astype(float)
+        numbers = mix(_sum_columns(table, batch))
         answer = np.where(batch.sizes > 0, numbers, answer)
     if batch.problems is not None:
         # 0 leaves the hash as it is if no problem has a question.

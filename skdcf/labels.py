@@ -22,7 +22,7 @@ def pack_labels(y, batch):
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
         The labels, which are 1 or True (true), 0 or False (false), and -1 (unknown).
-    batch : GraphBatch, or sequence of ReasoningGraph
+    batch : GraphBatch
         The labelled problems.
 
     Returns
@@ -44,7 +44,6 @@ def pack_labels(y, batch):
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
     """
-    batch = GraphBatch.from_graphs(batch)
     refuse_iterator("y", y)
     if hasattr(y, "columns"):
         raise ValueError(f"y must be a list of arrays, got a {type(y).__name__}")

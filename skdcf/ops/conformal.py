@@ -23,6 +23,7 @@ from math import ceil, floor, inf
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainccinv
 
 from ..graphs.ragged import ranges, segment_ids, starts_run
@@ -281,9 +282,8 @@ class Jumps:
         """
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
-    def __getitem__(self, rows: Any) -> "Jumps":
-        """Return the jumps of the given problems, with the problems renumbered from 0."""
-        rows = np.arange(self.n)[rows]
+    def __getitem__(self, rows: NDArray[np.intp]) -> "Jumps":
+        """Return the jumps of the problems with given indices, renumbered from 0."""
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
         chosen = ranges(bounds[:-1][rows], n_jumps)

@@ -264,17 +264,17 @@ class ConformalFilter(Settings):
     def _remember(self, problems, training, origin):
         """Return the record of a filter that was trained on the given problems."""
         self._column_names = problems.columns.column_names
-        hashes = problems.hashes
+        trained = problems.hashes[training].to_store()
         return Record(
-            trained=hashes[training].to_store(),
-            calibrated=hashes[training[:0]].to_store(),
+            trained=trained,
+            calibrated=problems.hashes[training[:0]].to_store(),
             scorer=guards.fingerprint(
                 self.scorer_,
                 self.features_,
                 self.edges,
                 self.online,
                 self._seed if self.ties == "jitter" else None,
-                np.unique(hashes.content[training]),
+                trained["content"],
             ),
             level=self._level() if self.scorer_.uses_alpha else None,
             origin=origin,

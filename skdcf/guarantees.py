@@ -576,7 +576,7 @@ class Steps:
         self.n_all = len(lowest)
         self.cut = np.inf
         if guarantee.show != 1:
-            self.cut = conformal.passing_cut(lowered, float(guarantee.show))
+            self.cut = conformal.passing_cut(lowered, guarantee.show)
             passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
             lowest = lowest[passing]
             jumps = jumps[passing]

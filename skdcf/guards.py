@@ -29,7 +29,6 @@ from .exceptions import (
 from .features.columns import reads_edges
 from .graphs.ragged import ranges
 from .identity import has_many_digits, mix, question_groups, read_groups
-from .ops.hard import segment_sum
 
 
 @dataclass(frozen=True)
@@ -743,8 +742,8 @@ def refuse_chosen_labels(batch):
 
 def warn_of_unjudged(batch, labels):
     """Warn if no claim of some calibration problems was judged."""
-    n_judged = segment_sum(labels >= 0, batch.offsets)
-    n_unjudged = np.sum((n_judged == 0) & (batch.sizes > 0))
+    judged = np.unique(batch.problem_of[labels >= 0])
+    n_unjudged = np.count_nonzero(batch.sizes) - len(judged)
     if n_unjudged:
         warn(
             f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "

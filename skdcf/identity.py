@@ -208,7 +208,7 @@ class Hashes:
         ----------
         *number_copies_by : ndarray of shape (n_problems,)
             Values in whose order equal answers to a question are numbered, such as their scores.
-            The last array is the first to be compared.
+            The last array is the first to be compared. Without values, no two answers are equal.
         """
         named = np.maximum(self.question, -1).view(np.uint64)
         answer = mix(mix(named) + self.content)
@@ -216,11 +216,12 @@ class Hashes:
         # Number the copies of an answer, and change the hash of each copy after the
         # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
         # order of the rows does not matter.
-        by = np.lexsort((*number_copies_by, answer))
-        ordered = answer[by]
-        copy = np.arange(len(by)) - np.searchsorted(ordered, ordered)
-        numbered = mix(ordered + copy.astype(np.uint64))
-        answer[by] = np.where(copy > 0, numbered, ordered)
+        if number_copies_by:
+            by = np.lexsort((*number_copies_by, answer))
+            ordered = answer[by]
+            copy = np.arange(len(by)) - np.searchsorted(ordered, ordered)
+            numbered = mix(ordered + copy.astype(np.uint64))
+            answer[by] = np.where(copy > 0, numbered, ordered)
 
         question = mix(~self.question.view(np.uint64))
         question = np.where(self.question >= 0, question, answer)
@@ -341,8 +342,7 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
         # Edges are ignored, and columns are compared as float32 numbers.
         with np.errstate(over="ignore"):
             table = batch.features.astype(np.float32).astype(float)
-        numbers = mix(_sum_columns(table, batch))
-        answer = np.where(batch.sizes > 0, numbers, answer)
+        answer = np.where(batch.sizes > 0, mix(_sum_columns(table, batch)), answer)
     if batch.problems is not None:
         # 0 leaves the hash as it is if no problem has a question.
         questions = [hash_text(text) if text else 0 for text in batch.problems]

@@ -150,6 +150,9 @@ class CalibrationPart:
         answers, questions : ndarray of uint64 of shape (n_problems,)
             The hashes of each answer and of its question.
         """
+        # Only equal answers are numbered.
+        if len(np.unique(self.hashes.content)) == len(self):
+            return self.hashes.orders()
         jumps = self.jumps
         steps = mix(jumps.position.view(np.uint64)) + jumps.loss.view(np.uint64)
         losses = reduce_segments(np.add, mix(steps), jumps.offsets, 0)

@@ -66,8 +66,7 @@ def reduce_segments(ufunc, values, offsets, empty):
     out = np.full(
         (len(filled), *values.shape[1:]), empty, np.result_type(values, empty)
     )
-    if filled.any():
-        out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
+    out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out
 
 

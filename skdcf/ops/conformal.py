@@ -316,9 +316,8 @@ class Jumps:
         """
         scaled = np.ldexp(self.loss, 30)
         parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
-        later = np.flatnonzero(~starts_run(self.problem))
-        heights = parts.copy()
-        heights[:, later] -= parts[:, later - 1]
+        is_first = starts_run(self.problem)
+        heights = np.where(is_first, parts, np.diff(parts, prepend=0))
         order = np.argsort(self.position, kind="stable")
         whole, rest = np.cumsum(heights[:, order], axis=1)
         totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))

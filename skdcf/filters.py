@@ -534,9 +534,7 @@ class ConformalFilter(Settings):
         # there is no rounding error to measure.
         if not self.scorer_.batch_invariant or self.features_ is not None:
             rounding = guards.measure_rounding(self._score, batch, confidence)
-        resolution = guards.resolution_of(
-            self.scorer_, (batch, problems.columns), confidence
-        )
+        resolution = guards.resolution_of(self.scorer_, problems, confidence)
         # With ties="include", scores are compared without modification, as in the published code.
         if self.ties != "include":
             position = guards.lowered(jumps.position, resolution, rounding)

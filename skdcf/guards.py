@@ -519,18 +519,18 @@ def measure_rounding(confidence_alone, batch, confidence):
     return 10 * worst
 
 
-def resolution_of(scorer, batches, confidence):
+def resolution_of(scorer, problems, confidence):
     """Return the expected reproducibility of the scores, relative to 1 + abs(score).
 
     How the features were computed is not known. A column is assumed to be computed in float32 if
     float32 can represent all its numbers exactly and some of them are not round (3 and 0.25 are
-    round). The confidences are checked for float32 numbers in the same way. The batches are the
-    problems passed by the caller, and the same problems with the columns that the scorer uses.
+    round). The confidences are checked for float32 numbers in the same way.
     """
+    batches = {problems.batch, problems.columns}
     tables = [b.features for b in batches if b.features is not None]
     is_single = any(single_columns(t).any() for t in [*tables, confidence[:, None]])
     if is_single and getattr(scorer, "gain", None) is not None:
-        _refuse_split_prices(scorer, batches[-1], confidence)
+        _refuse_split_prices(scorer, problems.columns, confidence)
     return max(scorer.resolution, _SINGLE * is_single)
 
 

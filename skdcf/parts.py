@@ -14,6 +14,7 @@ from ._checks import Floats
 from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
 from .identity import Hashes, hash_question, mix
+from .ops.hard import segment_min
 
 _COLUMNS = "largest", "lowest", "lowered", "texts"
 
@@ -76,7 +77,7 @@ class CalibrationPart:
     @property
     def scores(self) -> Floats:
         """Nonconformity score of each problem."""
-        return self.jumps.first()
+        return segment_min(self.jumps.position, self.jumps.offsets)
 
     @property
     def group_of(self) -> NDArray[np.int64]:

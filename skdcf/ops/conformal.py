@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import betainccinv
 
 from ..graphs.ragged import ranges, segment_ids, starts_run
-from .hard import Array, segment_min
+from .hard import Array
 
 
 def claim_level(below, n, delta=None):
@@ -368,16 +368,6 @@ class Jumps:
             n += jumps.n
         position, problem, loss = map(np.concatenate, zip(*columns, strict=True))
         return cls(position, problem, loss, n)
-
-    def first(self) -> Array:
-        """Return the position of the first jump of each problem.
-
-        Returns
-        -------
-        position : ndarray of shape (n_problems,)
-            The positions, which are +inf for problems without jumps.
-        """
-        return segment_min(self.position, self.offsets)
 
 
 def share_jumps(path_risk, labels, offsets):

@@ -799,8 +799,7 @@ def warn_of_direction(confidence, labels, problem_of):
     # These are enough claims to recognise the direction.
     is_judged = np.flatnonzero(labels >= 0)[:100_000]
     labels, confidence = labels[is_judged], confidence[is_judged]
-    problem_of = problem_of[is_judged]
-    m, n = (len(np.unique(problem_of[labels == label])) for label in (1, 0))
+    m, n = (len(np.unique(problem_of[is_judged[labels == label]])) for label in (1, 0))
     if min(m, n) < 20:
         return
     share = roc_auc_score(labels, confidence)

@@ -230,11 +230,8 @@ class Hashes:
 
     def to_store(self):
         """Return the sorted, distinct hashes that are stored to recognise problems."""
-        stored = {
-            name: _sort_distinct(values[values > 0])
-            for name, values in vars(self).items()
-            if name != "named_by"
-        }
+        _, *arrays = vars(self).items()
+        stored = {name: _sort_distinct(values[values > 0]) for name, values in arrays}
         return stored | {"named_by": np.array([self.named_by])}
 
     def among(self, kept):

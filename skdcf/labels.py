@@ -47,11 +47,7 @@ def pack_labels(y, batch):
     refuse_iterator("y", y)
     if hasattr(y, "columns"):
         raise ValueError(f"y must be a list of arrays, got a {type(y).__name__}")
-    labels = y
-    if not _is_plain(y):
-        labels = listed(y, "y")
-        if any(hasattr(v, "__len__") and not isinstance(v, str) for v in labels):
-            labels = _join_rows(labels, batch)
+    labels = y if _is_plain(y) else _join_rows(listed(y, "y"), batch)
     if len(labels) != batch.n_claims:
         raise ValueError(
             f"y must have one label for each of the {batch.n_claims} claims, got {len(labels)}"
@@ -69,6 +65,8 @@ def pack_labels(y, batch):
 
 def _join_rows(rows, batch):
     """Return the labels of all problems in one flat array or list."""
+    if not any(hasattr(v, "__len__") and not isinstance(v, str) for v in rows):
+        return rows  # The labels are already flat.
     if len(rows) != len(batch):
         raise ValueError(
             f"y must contain one array of labels for each of the {len(batch)} problems, "

@@ -286,7 +286,7 @@ class Jumps:
         """Return the jumps of the problems with given indices, renumbered from 0."""
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
-        chosen = ranges(bounds[:-1][rows], n_jumps)
+        chosen = ranges(bounds[rows], n_jumps)
         problem = np.repeat(np.arange(len(rows)), n_jumps)
         return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
 

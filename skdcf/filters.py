@@ -528,7 +528,8 @@ class ConformalFilter(Settings):
         risks = guarantee.path_risks(path, batch)
 
         guards.warn_of_direction(confidence, problems.labels, batch.problem_of)
-        guards.refuse_dependence(guarantee, batch, risks.groups)
+        if risks.groups is not None:
+            guards.refuse_dependence(guarantee, batch, risks.groups)
         rounding = 0.0
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
@@ -803,13 +804,13 @@ class ConformalFilter(Settings):
         problems = self._look(X, y)
         return self._path_risks(problems), problems
 
-    def _margin(self, risks, problems, level):
+    def _margin(self, risks, level):
         """Return the threshold minus the path risk of each claim. Claims above 0 are kept."""
         threshold = self.calibration_.thresholds(risks, level)
         if self.ties == "include":
             above = np.nextafter(threshold, np.inf)
             threshold = np.where(np.isfinite(threshold), above, threshold)
-        return threshold[problems.batch.problem_of] - risks.path_risk
+        return np.repeat(threshold, np.diff(risks.offsets)) - risks.path_risk
 
     def _decide(self, X, *alphas, y=None):
         """Return the problems, and the margin of each claim at each level."""
@@ -817,7 +818,7 @@ class ConformalFilter(Settings):
         risks, problems = self._risks_of(X, y)
         for level in levels:
             guards.warn_of_level(self.calibration_, level)
-        return problems, *(self._margin(risks, problems, level) for level in levels)
+        return problems, *(self._margin(risks, level) for level in levels)
 
     def predict(
         self, X: Problems, alpha: Level | Sequence[Level] = None

@@ -617,8 +617,6 @@ def below_copies(scores):
 
 def refuse_dependence(guarantee, batch, groups):
     """Raise ValueError if the group of a problem depends on other problems."""
-    if groups is None:
-        return
     for part in _smaller_batches(len(batch)):
         for i, alone in zip(part, read_groups(guarantee.by, batch[part]), strict=True):
             if alone != groups[i]:

@@ -87,7 +87,7 @@ def explain(
         guards.warn_of_several_answers(guards.questions_in(filter._record, batch))
     confidence = filter._confidence(read)
     risks = filter._path_risks(read, confidence)
-    is_kept = filter._margin(risks, read, level) > 0
+    is_kept = filter._margin(risks, level) > 0
     passes = np.ones(len(batch), bool)
     if guarantee.show != 1:
         passes = calibration.passes(risks)

@@ -411,7 +411,7 @@ class CoverageMonitor(BettingMonitor):
         fitted = self.filter_
         part = fitted.calibration_part(X, y, groups)
         risks, problems = fitted._risks_of(X, y)
-        kept = fitted._margin(risks, problems, fitted._level()) > 0
+        kept = fitted._margin(risks, fitted._level()) > 0
         guarantee = fitted.calibration_.guarantee
         losses = guarantee.loss(problems.labels, kept, risks.offsets)
         rows = np.lexsort(part.orders())

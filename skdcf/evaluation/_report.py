@@ -208,7 +208,7 @@ def counts_of_filters(filters, X, y, levels):
     risks, problems = filters[0]._risks_of(X, y)
     counts = []
     for filter, level in zip(filters, levels, strict=True):
-        kept = filter._margin(risks, problems, filter._level(level)) > 0
+        kept = filter._margin(risks, filter._level(level)) > 0
         passing = filter.calibration_.passes(risks)
         guarantee = filter.calibration_.guarantee
         counts.append(count(guarantee, problems, kept, passing))

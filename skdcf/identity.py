@@ -22,7 +22,7 @@ import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -198,10 +198,13 @@ class Hashes:
         answer hash were used as the question hash, questions with many answers would be
         preferred.
 
-        The hashes of answers and questions are salted with the six smallest question hashes.
+        The hashes of answers and questions are salted with the six smallest question hashes, and
+        with the values of equal answers.
         Without a salt, the same answers would be selected in every sample. For example, if a pool
         of 60 questions were split many times, some of the questions would almost always be used
-        for calibration. The hashes do not depend on labels or on the order of rows, so users
+        for calibration. If all answers were "yes" or "no", the same number of each would be
+        selected, and a false claim could be kept in 16 % of the answers at alpha = 0.1. The hashes
+        do not depend on the order of rows, nor on the labels of answers that differ, so users
         cannot search for a more favourable draw.
 
         Parameters
@@ -216,16 +219,25 @@ class Hashes:
         # Number the copies of an answer, and change the hash of each copy after the
         # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
         # order of the rows does not matter.
+        values = answer[:0]
         if number_copies_by:
             by = np.lexsort((*number_copies_by, answer))
             ordered = answer[by]
-            copy = np.arange(len(by)) - np.searchsorted(ordered, ordered)
+            first = np.searchsorted(ordered, ordered)
+            is_equal = np.searchsorted(ordered, ordered, "right") > first + 1
+            values = ordered[is_equal]
+            for column in number_copies_by:
+                # The last digits depend on the processor.
+                with np.errstate(over="ignore"):
+                    rounded = column[by][is_equal].astype(np.float32)
+                values = mix(values + rounded.view(np.uint32))
+            copy = np.arange(len(by)) - first
             numbered = mix(ordered + copy.astype(np.uint64))
             answer[by] = np.where(copy > 0, numbered, ordered)
 
         question = mix(~self.question.view(np.uint64))
         question = np.where(self.question >= 0, question, answer)
-        salt = _sort_distinct(question)[:6].sum()
+        salt = np.append(values, _sort_distinct(question)[:6]).sum()
         return mix(answer + salt), mix(question + salt)
 
     def to_store(self):
@@ -369,20 +381,23 @@ def canonical_order(batch, labels, hashes, seed):
     order : ndarray of int of shape (n_problems,)
         The problems, ordered by the hashes of their questions and contents.
     rng : RandomState
-        The seed is combined with the labels of problems that have equal values. Otherwise, a
-        fixed seed would hold out the same part of these labels in every sample.
+        The seed is combined with the hashes of all questions. Otherwise, a fixed seed would hold
+        out the same problems in many samples from a pool of problems.
     """
-    labels = hash_numbers(batch.replace_features(labels[:, None]))
-    values = hashes.content if batch.claims is None else hash_numbers(batch)
-    for field in (batch.context, batch.alternatives, batch.metadata):
-        if field is not None:
-            texts = [hash_text(repr(value)) for value in field]
-            values = mix(values + np.array(texts, np.uint64))
-    answer, question = hashes.orders(labels, values)
-    values = mix(values + hashes.content)
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    equal = int(labels[count[place] > 1].sum()) % 2**32
-    return np.lexsort((answer, question)), np.random.RandomState([seed, equal])
+    values: Any = ()
+    _, place, count = np.unique(hashes.content, return_inverse=True, return_counts=True)
+    is_equal = count[place] > 1
+    if is_equal.any():
+        own = hash_numbers(batch)
+        fields = batch.context, batch.alternatives, batch.provenance, batch.metadata
+        for field in fields:
+            if field is not None:
+                texts = [hash_text(repr(value)) for value in field[is_equal]]
+                own[is_equal] = mix(own[is_equal] + np.array(texts, np.uint64))
+        values = hash_numbers(batch.replace_features(labels[:, None])), own
+    answer, question = hashes.orders(*values)
+    drawn = int(question.sum()) % 2**32
+    return np.lexsort((answer, question)), np.random.RandomState([seed, drawn])
 
 
 def _find_questions(batch, groups):

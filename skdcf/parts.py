@@ -155,7 +155,9 @@ class CalibrationPart:
         if len(np.unique(self.hashes.content)) == len(self):
             return self.hashes.orders()
         jumps = self.jumps
-        steps = mix(jumps.position.view(np.uint64)) + jumps.loss.view(np.uint64)
+        with np.errstate(over="ignore"):
+            position = jumps.position.astype(np.float32).astype(float)
+        steps = mix(position.view(np.uint64)) + jumps.loss.view(np.uint64)
         losses = reduce_segments(np.add, mix(steps), jumps.offsets, 0)
         groups = [hash_question("group", group) for group in self.groups or ()]
         return self.hashes.orders(

@@ -24,7 +24,7 @@ from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs
 from ..graphs.ragged import number_groups
-from ..identity import Groups, canonical_order, hashes_of
+from ..identity import Groups, hashes_of, question_groups
 from ..labels import Labels
 from ..training.splitting import hold_out
 from ..uses import check
@@ -107,13 +107,12 @@ class CalibratedSearch(BaseEstimator):
         check_search(self.search)
         estimator = self.search.estimator
         batch, labels = check(estimator, X, y)
-        hashes = hashes_of(batch, groups)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        order, rng = canonical_order(batch, labels, hashes, seed)
-        codes = number_groups(hashes.question[order])
+        questions = question_groups(batch, groups)
+        codes = number_groups(questions)
         # As many as `fit` holds out if the filter is trained.
         n_held = estimator._count_held_out(codes, learns=True)
-        rest, kept = hold_out(len(batch), n_held, codes, rng)
+        rng = check_random_state(self.random_state)
+        rest, held_rows = hold_out(len(batch), n_held, codes, rng)
         if pack_graphs(X):
             X, y = batch, batch.split(labels)
         searched, held = (
@@ -121,12 +120,14 @@ class CalibratedSearch(BaseEstimator):
                 values if values is None or values is False else take_rows(values, rows)
                 for values in (X, y, groups)
             ]
-            for rows in (order[rest], order[kept])
+            for rows in (rest, held_rows)
         )
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(self.search, searched[0], searched[1], codes[rest])
+            best, search = choose(
+                self.search, searched[0], searched[1], questions[rest]
+            )
             best.set_params(calibration_size=1).fit(*searched)
         # The problems used to choose the settings count as training problems.
         trained = hashes_of(

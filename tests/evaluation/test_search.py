@@ -149,16 +149,6 @@ def test_the_result_is_the_best_filter_trained_on_all_that_was_searched():
     assert fresh.get_params()["search__estimator__alpha"] == 0.2
 
 
-def test_the_order_of_the_rows_has_no_influence():
-    search = CalibratedSearch(
-        GridSearchCV(HardCF(), {"scorer": [0, 1]}), random_state=0
-    )
-    order = np.random.default_rng(0).permutation(N)
-    scores = search.fit(GRAPHS, Y).nonconformity_scores_
-    search.fit(GRAPHS[order], [Y[i] for i in order])
-    np.testing.assert_array_equal(search.nonconformity_scores_, scores)
-
-
 def test_problems_that_chose_settings_count_as_trained():
     """Even of a filter in which nothing learns."""
     groups = np.arange(N) // 2

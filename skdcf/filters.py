@@ -680,7 +680,7 @@ class ConformalFilter(Settings):
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
-        if self.features_ is not None:
+        if self.features_ is not None and batch.n_claims:
             batch = apply_columns(self.features_, batch)
         return batch.replace_edges(()) if self.edges == "none" else batch
 

@@ -183,19 +183,20 @@ def test_parts_with_names_and_parts_with_texts_are_refused():
         cf.calibrate_parts([cf.calibration_part(*X) for X in (named, by_text)])
 
 
-def test_which_answers_calibrate_differs_between_samples_and_ignores_labels():
+@pytest.mark.parametrize(("size", "n"), [(None, 28), (19, 59)])
+def test_which_answers_calibrate_differs_between_samples_and_ignores_labels(size, n):
     """In many splits, no question of a pool is always in, and none is always out."""
     rng = np.random.default_rng(0)
+    cf = HardCF(0, calibration_size=size, random_state=0)
     times = np.zeros(60)
-    for i in range(100):
-        rows = rng.permutation(60)[:28]
+    for _ in range(100):
+        rows = rng.permutation(60)[:n]
         table = np.arange(60.0)[rows, None]
-        cf = HardCF(0, alpha=0.1).fit(table, rng.integers(0, 2, 28))
-        unused = cf.unused_indices_
-        if i < 10:
-            cf.fit(table, rng.integers(0, 2, 28))
-            np.testing.assert_array_equal(cf.unused_indices_, unused)
-        times[np.delete(rows, unused)] += 1
+        calibrated = [
+            seen(cf.fit(table, rng.integers(0, 2, n)), table)[1] for _ in range(2)
+        ]
+        np.testing.assert_array_equal(*calibrated)
+        times[rows] += calibrated[0]
     chance = 19 / 60
     most = 5 * np.sqrt(chance * (1 - chance) / 100)
     assert np.abs(times / 100 - chance).max() < most

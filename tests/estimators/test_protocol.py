@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
+    GraphBatch,
     HardCF,
     IndependentFactuality,
 )
@@ -164,13 +165,17 @@ def test_a_fit_is_split_fit_calibrate(calls):
         assert found == np.inf or np.isclose(found, scores, atol=1e-9).any()
 
 
-def test_a_fixed_seed_holds_out_other_labels_of_equal_answers():
-    """In their order by labels, an additional false label could only add to those held out."""
-    filter, n_false = HardCF(0, calibration_size=20, random_state=0), []
-    for i in range(10, 30):
-        filter.fit(np.zeros((40, 1)), np.arange(40) >= i, groups=False)
-        n_false.append(np.isfinite(filter.nonconformity_scores_).sum())
-    assert np.diff(n_false).min() < 0
+def test_equal_answers_are_chosen_anew_in_every_sample():
+    """Otherwise, the same number of each kind would be used in every sample."""
+    texts, n_false = ["No."] * 9 + ["Yes."] * 9, []
+    for i in range(15):
+        columns = np.random.default_rng(i).random((18, 1))
+        X = GraphBatch.from_arrays(columns, range(19), (), claims=texts)
+        one = HardCF(0).fit(X, np.arange(18) > 8)
+        two = HardCF(0, calibration_size=9, random_state=0)
+        two.fit(0 * columns, np.arange(18) > i)
+        n_false.append([np.isinf(f.nonconformity_scores_).sum() for f in (one, two)])
+    assert (np.diff(n_false, axis=0).max(axis=0) > 0).all()
 
 
 @pytest.mark.parametrize("edges", ["given", "none"])

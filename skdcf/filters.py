@@ -680,8 +680,12 @@ class ConformalFilter(Settings):
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
-        if self.features_ is not None and batch.n_claims:
+        if self.features_ is not None and (batch.n_claims or not self._record):
             batch = apply_columns(self.features_, batch)
+        elif self.features_ is not None:
+            # Transformers refuse tables without rows.
+            names = self._column_names
+            batch = batch.replace_features(np.empty((0, len(names))), names)
         return batch.replace_edges(()) if self.edges == "none" else batch
 
     def _with_columns_given(self, X):
@@ -814,6 +818,7 @@ class ConformalFilter(Settings):
 
     def _decide(self, X, *alphas, y=None):
         """Return the problems, and the margin of each claim at each level."""
+        self.check_calibrated()
         levels = [self._level(alpha) for alpha in alphas]
         risks, problems = self._risks_of(X, y)
         for level in levels:

@@ -42,6 +42,12 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
+def rounded_bits(values):
+    """Return the bits of numbers without their last digits, which depend on the processor."""
+    bits = (values + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
+    return (bits + np.uint64(2**28)) >> np.uint64(29)
+
+
 def hash_text(text):
     """Return the first 64 bits of the BLAKE2 hash of a text."""
     content = text.encode(errors="replace")
@@ -199,7 +205,7 @@ class Hashes:
         preferred.
 
         The hashes of answers and questions are salted with the six smallest question hashes, and
-        with the values of equal answers.
+        with the values of answers that have equal contents.
         Without a salt, the same answers would be selected in every sample. For example, if a pool
         of 60 questions were split many times, some of the questions would almost always be used
         for calibration. If all answers were "yes" or "no", the same number of each would be
@@ -221,17 +227,16 @@ class Hashes:
         # order of the rows does not matter.
         values = answer[:0]
         if number_copies_by:
+            _, place, count = np.unique(
+                self.content, return_inverse=True, return_counts=True
+            )
+            is_equal = count[place] > 1
+            values = answer[is_equal]
+            for column in number_copies_by:
+                values = mix(values + rounded_bits(column[is_equal]))
             by = np.lexsort((*number_copies_by, answer))
             ordered = answer[by]
-            first = np.searchsorted(ordered, ordered)
-            is_equal = np.searchsorted(ordered, ordered, "right") > first + 1
-            values = ordered[is_equal]
-            for column in number_copies_by:
-                # The last digits depend on the processor.
-                with np.errstate(over="ignore"):
-                    rounded = column[by][is_equal].astype(np.float32)
-                values = mix(values + rounded.view(np.uint32))
-            copy = np.arange(len(by)) - first
+            copy = np.arange(len(by)) - np.searchsorted(ordered, ordered)
             numbered = mix(ordered + copy.astype(np.uint64))
             answer[by] = np.where(copy > 0, numbered, ordered)
 

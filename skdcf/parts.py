@@ -13,7 +13,7 @@ from . import guards
 from ._checks import Floats
 from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
-from .identity import Hashes, hash_question, mix
+from .identity import Hashes, hash_question, mix, rounded_bits
 from .ops.hard import segment_min
 
 _COLUMNS = "largest", "lowest", "lowered", "texts"
@@ -155,9 +155,7 @@ class CalibrationPart:
         if len(np.unique(self.hashes.content)) == len(self):
             return self.hashes.orders()
         jumps = self.jumps
-        with np.errstate(over="ignore"):
-            position = jumps.position.astype(np.float32).astype(float)
-        steps = mix(position.view(np.uint64)) + jumps.loss.view(np.uint64)
+        steps = mix(rounded_bits(jumps.position)) + jumps.loss.view(np.uint64)
         losses = reduce_segments(np.add, mix(steps), jumps.offsets, 0)
         groups = [hash_question("group", group) for group in self.groups or ()]
         return self.hashes.orders(

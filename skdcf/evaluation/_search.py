@@ -49,7 +49,8 @@ class CalibratedSearch(BaseEstimator):
         the search is an integer, all answers to a question are assigned to the same fold. The
         filter's ``calibration_size`` is the part that calibrates.
     random_state : int, RandomState or None, default=None
-        Seed for splitting the questions into search and calibration questions.
+        Seed for splitting the questions into search and calibration questions. As in
+        scikit-learn, this split and the folds depend on the order of the rows.
 
     Attributes
     ----------

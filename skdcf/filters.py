@@ -683,7 +683,7 @@ class ConformalFilter(Settings):
         if self.features_ is not None and (batch.n_claims or not self._record):
             batch = apply_columns(self.features_, batch)
         elif self.features_ is not None:
-            # Transformers refuse tables without rows.
+            # scikit-learn's transformers raise an error if a table has no rows.
             names = self._column_names
             batch = batch.replace_features(np.empty((0, len(names))), names)
         return batch.replace_edges(()) if self.edges == "none" else batch
@@ -1005,8 +1005,8 @@ class ConformalFilter(Settings):
         ------
         ValueError
             If the filter was not fitted with ``online=True``, if a claim comes before one of its
-            parents, or if `predict` would raise an error for the claims so far. By chance, the
-            first claims may be in half precision.
+            parents, or if `predict` would raise an error for the claims so far. For example, the
+            columns of the first claims may contain only float16 numbers by chance.
         """
         self.check_calibrated()
         if not self.online:

@@ -195,6 +195,14 @@ class Hashes:
         named_by, *arrays = vars(self).values()
         return Hashes(named_by, *(array[rows] for array in arrays))
 
+    @property
+    def is_repeated(self):
+        """Whether several problems have the content of each problem."""
+        _, place, count = np.unique(
+            self.content, return_inverse=True, return_counts=True
+        )
+        return count[place] > 1
+
     def orders(self, *number_copies_by):
         """Return the hashes that determine which answers and questions are selected.
 
@@ -204,20 +212,21 @@ class Hashes:
         answer hash were used as the question hash, questions with many answers would be
         preferred.
 
-        The hashes of answers and questions are salted with the six smallest question hashes, and
-        with the values of answers that have equal contents.
-        Without a salt, the same answers would be selected in every sample. For example, if a pool
-        of 60 questions were split many times, some of the questions would almost always be used
-        for calibration. If all answers were "yes" or "no", the same number of each would be
-        selected, and a false claim could be kept in 16 % of the answers at alpha = 0.1. The hashes
-        do not depend on the order of rows, nor on the labels of answers that differ, so users
-        cannot search for a more favourable draw.
+        A salt is added to the hashes of answers and questions, so the selection differs between
+        samples. The salt is the sum of the six smallest question hashes and of the values of all
+        answers with equal contents. Without the first part, some questions would almost always be
+        used for calibration if a pool of 60 questions were split many times. Without the second
+        part, every sample would use the same number of "yes" and "no" answers, and a false claim
+        could be kept in 16 % of the answers at alpha = 0.1. Users cannot search for a more
+        favourable selection, because the hashes do not depend on the order of the rows, and the
+        labels have an effect only if the contents of some answers are equal.
 
         Parameters
         ----------
         *number_copies_by : ndarray of shape (n_problems,)
             Values in whose order equal answers to a question are numbered, such as their scores.
-            The last array is the first to be compared. Without values, no two answers are equal.
+            The last array is the first to be compared. If no two answers have the same content, no
+            values are needed.
         """
         named = np.maximum(self.question, -1).view(np.uint64)
         answer = mix(mix(named) + self.content)
@@ -227,10 +236,7 @@ class Hashes:
         # order of the rows does not matter.
         values = answer[:0]
         if number_copies_by:
-            _, place, count = np.unique(
-                self.content, return_inverse=True, return_counts=True
-            )
-            is_equal = count[place] > 1
+            is_equal = self.is_repeated
             values = answer[is_equal]
             for column in number_copies_by:
                 values = mix(values + rounded_bits(column[is_equal]))
@@ -366,9 +372,10 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
 
 
 def canonical_order(batch, labels, hashes, seed):
-    """Return the order and the random numbers of a split in which the order of rows is irrelevant.
+    """Sort problems before a split, so that the split does not depend on the order of the rows.
 
-    Equal answers to a question are numbered in the order of their values, then of their labels.
+    If several answers to a question are equal, they are sorted by their columns and other values,
+    and then by their labels.
 
     Parameters
     ----------
@@ -384,14 +391,13 @@ def canonical_order(batch, labels, hashes, seed):
     Returns
     -------
     order : ndarray of int of shape (n_problems,)
-        The problems, ordered by the hashes of their questions and contents.
+        The problems, sorted by the hashes of their questions and contents.
     rng : RandomState
-        The seed is combined with the hashes of all questions. Otherwise, a fixed seed would hold
-        out the same problems in many samples from a pool of problems.
+        The random numbers for the split. Their seed also depends on all questions. Otherwise, a
+        fixed seed would hold out the same problems in many samples from a pool of problems.
     """
     values: Any = ()
-    _, place, count = np.unique(hashes.content, return_inverse=True, return_counts=True)
-    is_equal = count[place] > 1
+    is_equal = hashes.is_repeated
     if is_equal.any():
         own = hash_numbers(batch)
         fields = batch.context, batch.alternatives, batch.provenance, batch.metadata

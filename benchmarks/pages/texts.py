@@ -35,8 +35,9 @@ claims kept, and its square root ("worth"). Errors are one corrected standard er
 the sets. If some answers may not pass (``show="auto"``), the share is chosen for each level.
 ``benchmarks/retention/default_scorer.py`` computes the numbers, and
 ``benchmarks/results/default_scorer_sets.txt`` contains the changes for each set. The price and its
-settings were chosen on these data sets. The numbers were measured before the split became
-independent of the order of the rows, which only changes the one question that is held out here."""
+settings were chosen on these data sets. The numbers were measured with an earlier
+version of the package, in which ``fit`` split the questions in another way. In this comparison,
+``fit`` holds out only one question."""
 
 PASSING = """\
 Half of the answers may pass. A quarter of the questions are used for training, a quarter for

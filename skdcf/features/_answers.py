@@ -154,8 +154,8 @@ def find_answer(text, has_options=False):
         return rest[:end].strip() or None
     if mark[1]:
         return rest[0]
-    # At the beginning of a text, "5." would be taken for a list marker. At the end, signs such as
-    # ":)" would belong to the last sentence.
+    # The text is placed between two words. Without the first word, the splitter would read "5." as
+    # a list marker. Without the second, it would include ":)" after the text in the last sentence.
     hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
     sentence = next(split_paragraph(f"is {hidden} It", "en"))
     return re.sub(r"[.!?]? *\Z", "", rest[: len(sentence) - 3]).strip() or None

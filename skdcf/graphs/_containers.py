@@ -643,12 +643,14 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     @cached_property
     def sweep(self) -> list[tuple[Any, ...]]:
         """Groups of edges, in which values are passed from parents to children."""
-        # In small problems, the position is as good as the depth, and is found much faster.
+        # If there are few positions or many edges, the position is as good as the depth, and is
+        # found much faster.
         rank: Any = self.position
-        late = self.edges[:, 0] > self.edges[:, 1]
-        if self.sizes.max(initial=0) > 64 or late.any():
+        parents, children = self.edges.T
+        size = self.sizes.max(initial=0)
+        if size > 64 + len(children) // 16 or (parents > children).any():
             rank = self.depth
-        return find_sweep(self.edges, rank[self.edges[:, 1]])
+        return find_sweep(self.edges, rank[children])
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -913,9 +913,9 @@ class ReasoningGraph:
             "features": None
             if self.features is None
             else read_only(self.features[mask]),
-            "edges": read_only((np.cumsum(mask) - 1)[edges]),
+            "edges": read_only((mask.cumsum() - 1)[edges]),
             "claims": self.claims and tuple(compress(self.claims, mask)),
-            "n_claims": int(mask.sum()),
+            "n_claims": np.count_nonzero(mask),
             "provenance": copy(self.provenance),
             "metadata": copy(self.metadata),
         }

@@ -29,7 +29,7 @@ def slices(offsets):
 
 def segment_ids(offsets):
     """Return the index of the segment to which each value belongs."""
-    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.repeat(np.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
 
 
 def ranges(starts, lengths):
@@ -141,12 +141,15 @@ def find_sweep(edges, rank):
     return sweep
 
 
-def sort_edges(edges, n_claims):
-    """Return the distinct edges, sorted by (child, parent)."""
-    key = edges[:, 1] * n_claims + edges[:, 0]
+def sort_edges(edges, ends, n_claims):
+    """Return the distinct edges, sorted by (child, parent), in a new array.
+
+    The rows of ``ends`` are the parents and the children of the edges.
+    """
+    key = ends[1] * n_claims + ends[0]
     if (key[1:] > key[:-1]).all():
-        return edges
-    key = np.sort(key, kind="stable")  # np.unique is much slower.
+        return edges.astype(np.int64, order="C")
+    key.sort(kind="stable")  # np.unique is much slower.
     key = key[starts_run(key)]
     child = key // n_claims
     return np.stack([key - child * n_claims, child], axis=1)
@@ -173,7 +176,7 @@ def find_depth(edges, n_claims):
         return depth
     if (edges[:, 0] >= edges[:, 1]).any():
         parents = defaultdict(list)
-        for parent, child in zip(*edges.T.tolist(), strict=True):
+        for parent, child in edges.tolist():
             parents[child].append(parent)
         place = {c: i for i, c in enumerate(TopologicalSorter(parents).static_order())}
         edges = edges[np.argsort([place[child] for child in edges[:, 1].tolist()])]

@@ -18,8 +18,6 @@ total risk over all answers, the worth is maximal if all claims below a common p
 never costs less than its ancestors.
 """
 
-from math import prod
-
 import numpy as np
 
 from ..graphs.ragged import offsets_of, segment_ids, starts_run
@@ -66,8 +64,8 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     units = np.rint(lone * 10**9).astype(np.int64)
     m = sum_ancestors(units, batch)
     shape = m.T.shape
-    # Each fit has its own copy of the problems.
-    offsets = offsets_of(np.tile(batch.sizes, prod(shape[:-1])))
+    # Each column of fits has its own copy of the problems.
+    offsets = offsets_of(np.tile(batch.sizes, m[:1].size))
     problem_of = segment_ids(offsets)
     hazard, lone, units, m = (each.T.ravel() for each in (hazard, lone, units, m))
     order = _sort(problem_of, m, hazard)
@@ -75,11 +73,10 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     problem = problem_of[first]
     start = offsets[problem]
     count = np.diff(first, append=len(order))
-    before = np.cumsum(units[order]) - units[order]
-    before = before[first] - before[start]
+    before = offsets_of(units[order])
     # Within a block, the claims are sorted by hazard, so the sums do not depend on their order.
     log_risk = np.log(-np.expm1(-np.add.reduceat(lone[order], first)))
-    log_risk -= before / 10**9
+    log_risk -= (before[first] - before[start]) / 10**9
     weights = -1e-9 * m
     if q:
         # g is at least exp(-l) or q (1 - exp(l - m)), so it is never 0.
@@ -88,7 +85,7 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     log_worth += log_added_worth(first - start, count, gain)
     slopes, _ = pool(log_risk, log_worth, problem)
     price = np.empty(len(order))
-    price[order] = np.repeat(slopes, count)
+    price[order] = slopes.repeat(count)
     return price.reshape(shape).T
 
 
@@ -135,7 +132,8 @@ def pool(log_rise, log_run, segment):
     block = np.arange(len(log_rise))
     while True:
         slope = log_rise - log_run
-        falls = np.append(False, slope[1:] < slope[:-1]) & ~starts_run(segment)
+        falls = ~starts_run(segment)
+        falls[1:] &= slope[1:] < slope[:-1]
         if not falls.any():
             return slope[block], block
         block = np.cumsum(~falls)[block] - 1

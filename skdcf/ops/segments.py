@@ -55,7 +55,7 @@ def _pull_min(g, ans, values, offsets):
     """Divide the gradient of each segment equally among the values that are its minimum."""
     is_minimum = values == spread(ans, offsets)
     n_equal = np.maximum(hard.segment_sum(is_minimum, offsets), 1)
-    return np.where(is_minimum, spread(g / n_equal, offsets), 0.0)
+    return is_minimum * spread(g / n_equal, offsets)
 
 
 segment_min = with_vjp(_pull_min)(hard.segment_min)
@@ -81,5 +81,5 @@ def segment_rescale(values, offsets):
     """
     low = take(values, offsets[:-1])
     width = take(values, offsets[1:] - 1) - low
-    width = anp.where(getval(width) < np.finfo(float).tiny * 1e20, np.inf, width)
+    width = anp.where(getval(width) < 2e-288, np.inf, width)
     return (values - spread(low, offsets)) / spread(width, offsets)

@@ -31,7 +31,7 @@ def log_sigmoid(x, temperature=1.0):
     # sigmoid(600) equals 1 to the last bit, but its logarithm is -3e-261 instead of 0, so
     # log(1 - q) and all products of gradients are finite.
     x = np.minimum(x / temperature, 600.0)
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+    return np.minimum(x, 0) - np.log1p(np.exp(-abs(x)))
 
 
 @with_vjp(lambda g, ans, x: g * np.exp(x) / np.expm1(x))
@@ -87,8 +87,8 @@ def neural_sort(scores, k, strength):
 
 def _pull_quantile(g, ans, scores, count, temperature):
     """Return the gradient of `smooth_quantile`, whose entries are positive and sum to g."""
-    away = np.abs(scores - ans) / temperature
-    weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
+    away = abs(scores - ans) / temperature
+    weight = np.exp(away.min() - away) / (1 + np.exp(-away)) ** 2
     return g * weight / weight.sum()
 
 
@@ -133,7 +133,7 @@ def smooth_quantile(scores, count, temperature):
     last = high - low
     while high - low > 1e-15 * abs(t) + 1e-300:
         x = (scores - t) / temperature
-        small = np.exp(-np.abs(x))
+        small = np.exp(-abs(x))
         tail = small / (1 + small)
         excess = np.count_nonzero(x < 0) - count + float(np.copysign(tail, x).sum())
         slope = float((tail / (1 + small)).sum())

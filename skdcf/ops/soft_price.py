@@ -7,6 +7,7 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
 
+from ..graphs.ragged import offsets_of
 from .ancestors import sum_ancestors, sum_descendants
 from .price import log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp
@@ -28,6 +29,6 @@ def log_price(hazard, batch, q=0.0, gain=1.0):
     log_worth = take(log_weight, order) + log_added_worth(batch.position, 1.0, gain)
     _, block = pool(getval(log_risk), getval(log_worth), batch.problem_of)
     # The price of a pooled block is log(sum of risks) - log(sum of worths).
-    ends = np.append(0, np.cumsum(np.bincount(block)))
+    ends = offsets_of(np.bincount(block))
     price = segment_logsumexp(log_risk, ends) - segment_logsumexp(log_worth, ends)
     return take(spread(price, ends), np.argsort(order))

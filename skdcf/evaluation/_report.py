@@ -152,23 +152,23 @@ def means_of(counts, overlap=0.0):
     overlap : float
         As in `mean_error`.
     """
-    loss, retention, false_kept, shown, false_shown, passing = counts
-    rate = ratio(false_shown.mean(), shown.mean())
+    loss, retention, false_kept, shown, false_shown, passing = map(np.mean, counts)
+    rate = ratio(false_shown, shown)
     # The rate is a quotient of two means over the same questions.
-    rate_error = mean_error(false_shown - rate * shown, overlap)
+    rate_error = mean_error(counts[4] - rate * counts[3], overlap)
     return {
-        "loss": loss.mean(),
-        "coverage": 1 - ratio(loss.mean(), passing.mean()),
-        "retention": retention.mean(),
-        "retention_error": mean_error(retention, overlap),
-        "shown": shown.mean(),
-        "shown_error": mean_error(shown, overlap),
-        "false_shown": false_shown.mean(),
+        "loss": loss,
+        "coverage": 1 - ratio(loss, passing),
+        "retention": retention,
+        "retention_error": mean_error(counts[1], overlap),
+        "shown": shown,
+        "shown_error": mean_error(counts[3], overlap),
+        "false_shown": false_shown,
         "false_among_shown": rate,
-        "false_among_shown_error": ratio(rate_error, shown.mean()),
-        "accuracy": ratio(retention.mean(), retention.mean() + false_kept.mean()),
-        "false_kept": false_kept.mean(),
-        "passing": passing.mean(),
+        "false_among_shown_error": ratio(rate_error, shown),
+        "accuracy": ratio(retention, retention + false_kept),
+        "false_kept": false_kept,
+        "passing": passing,
     }
 
 
@@ -185,8 +185,9 @@ def rows_of_levels(alphas, counts, questions, calibration=None):
         The calibration with which each answer is filtered, for the theoretical bands.
     """
     rows = []
-    for i, alpha in enumerate(alphas.tolist()):
-        each = per_question(counts[i], questions)
+    averages = per_question(np.concatenate(counts), questions)
+    each_level = averages.reshape(len(alphas), 6, -1)
+    for alpha, each in zip(alphas.tolist(), each_level, strict=True):
         passes = each[-1]
         _, low, high = rate_interval(each[0], passes)
         law = calibration and calibration.coverage_law(alpha)

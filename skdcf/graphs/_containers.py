@@ -234,7 +234,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     "features must have shape (n_claims, n_features), with n_claims = "
                     f"{self.n_claims}, got {table.shape}"
                 )
-            for row, column in zip(*np.nonzero(~np.isfinite(table)), strict=True):
+            for place in np.flatnonzero(~np.isfinite(table)):
+                row, column = divmod(place, table.shape[1])
                 raise ValueError(
                     f"{self.locate(row)}, feature {column} must be finite, got "
                     f"{table[row, column]}. Impute or drop such values first"
@@ -1158,8 +1159,9 @@ def pack_graphs(X: Any) -> GraphBatch | None:
     if not isinstance(X, (list, tuple)):
         return None
     # `from_graphs` raises an error for an empty list.
-    holds_graphs = not X or any(isinstance(item, ReasoningGraph) for item in X)
-    return GraphBatch.from_graphs(X) if holds_graphs else None
+    if not X or any(isinstance(item, ReasoningGraph) for item in X):
+        return GraphBatch.from_graphs(X)
+    return None
 
 
 def answer_text(graph: ReasoningGraph) -> str:

@@ -119,7 +119,7 @@ def _measure_paths(batch):
     # its descendants.
     n_above = count_ancestors(batch)
     distance = n_above * (n_above + 1) // 2
-    between = n_above * count_descendants(batch).astype(np.float64)
+    between = 1.0 * n_above * count_descendants(batch)
     child = batch.edges[:, 1]
     others = np.unique(batch.problem_of[child[~starts_run(child)]])
     for first in range(0, len(others), 1000):
@@ -142,9 +142,9 @@ def _walk(links):
     front = eye_array(n, format="csr")
     fronts = []
     seen = front
-    distance = np.zeros(n)
+    distance: Any = 0
     while front.nnz:
-        distance += len(fronts) * front.astype(bool).sum(axis=0)
+        distance += len(fronts) * np.bincount(front.indices, minlength=n)
         fronts.append(front)
         front = front @ links
         front = front - front.multiply(seen.astype(bool))
@@ -153,8 +153,9 @@ def _walk(links):
     # The weight of each path is divided among the claims on it. The farthest pairs are processed
     # first (Brandes).
     share = fronts.pop().power(-1)
+    above = links.T.tocsr()
     for front in fronts[:0:-1]:
-        passed = (share @ links.T).multiply(front.astype(bool))
+        passed = (share @ above).multiply(front.astype(bool))
         between += passed.multiply(front).sum(axis=0)
         share = front.power(-1) + passed
     return distance, between

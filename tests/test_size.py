@@ -17,18 +17,18 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "apps": 1093,
-    "apps/cli": 7109,
+    "apps": 1132,
+    "apps/cli": 7118,
     "apps/labelling": 6880,
     "apps/llm": 9020,
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11013,
-    "evaluation": 6083,
+    "evaluation": 6064,
     "features": 13867,
-    "graphs": 6775,
-    "ops": 6709,
-    "top": 36819,
+    "graphs": 6846,
+    "ops": 6802,
+    "top": 36994,
     "training": 3425,
 }
 MOST_LINES = 700

@@ -30,6 +30,15 @@ def with_vjp(vjp):
     return declare
 
 
+@with_vjp(lambda g, ans, x, result, pull: pull(g))
+def with_pull(x, result, pull):
+    """Return the result of a function of x, whose gradient g gives the gradient ``pull(g)`` for x.
+
+    Unlike the function of `with_vjp`, ``pull`` can use the intermediate values of the result.
+    """
+    return result
+
+
 @with_vjp(lambda g, ans, v, i: np.bincount(i, g, len(v)))
 def take(values, index):
     """Return ``values[index]``."""
@@ -62,9 +71,16 @@ segment_min = with_vjp(_pull_min)(hard.segment_min)
 
 
 def segment_logsumexp(values, offsets):
-    """Compute ``log(sum(exp(values)))`` for each segment, none of which may be empty."""
+    """Compute ``log(sum(exp(values)))`` for each segment, none of which may be empty.
+
+    The gradient of each segment is divided among its values in proportion to their exponentials.
+    """
     top = hard.segment_max(getval(values), offsets)
-    return top + anp.log(segment_sum(anp.exp(values - spread(top, offsets)), offsets))
+    scaled = np.exp(getval(values) - spread(top, offsets))
+    sums = hard.segment_sum(scaled, offsets)
+    return with_pull(
+        values, top + np.log(sums), lambda g: scaled * spread(g / sums, offsets)
+    )
 
 
 def segment_softmax(values, offsets):
@@ -81,5 +97,5 @@ def segment_rescale(values, offsets):
     """
     low = take(values, offsets[:-1])
     width = take(values, offsets[1:] - 1) - low
-    width = anp.where(getval(width) < 2e-288, np.inf, width)
+    width = anp.where(getval(width) < np.finfo(float).tiny * 1e20, np.inf, width)
     return (values - spread(low, offsets)) / spread(width, offsets)

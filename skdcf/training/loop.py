@@ -14,8 +14,7 @@ F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, u0))``
 Training minimises the objective F. The logarithm in F is optional.
 
 Autograd differentiates F through the model, the price, `standardised_risk`, the relaxation steps
-and the loss. Each of these steps is a single autograd primitive, which is defined together with
-its gradient.
+and the loss. Operations on segments are defined together with their gradients.
 """
 
 from copy import deepcopy

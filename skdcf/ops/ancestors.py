@@ -15,7 +15,7 @@ from ..graphs.ragged import pass_on, starts_run
 def find_highest(values, batch):
     """For each claim, find the last row of the largest value among the claim and its ancestors."""
     parent, child = batch.edges.T
-    # A price never decreases along the edges, so each claim has the largest value itself.
+    # If the values never decrease along the edges, as prices do, each claim has the largest itself.
     if ((values[parent] <= values[child]) & (parent < child)).all():
         return np.arange(len(values))
     # A claim can only be the result if no ancestor has a larger value, so few claims need

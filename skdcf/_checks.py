@@ -5,7 +5,7 @@ A failed check raises a ValueError that contains the argument name, the value an
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from importlib import import_module
 from ipaddress import ip_address
@@ -76,8 +76,7 @@ def check_alpha(alpha):
         )
     alpha = float(alpha)
     rounded = float(f"{alpha:.12g}")
-    is_meant = rounded - alpha < 1e-15 and rounded < 1
-    return max(alpha, rounded) if is_meant else alpha
+    return rounded if 0 <= rounded - alpha < 1e-15 and rounded < 1 else alpha
 
 
 def check_alphas(alphas, check=check_alpha):
@@ -135,7 +134,8 @@ def other_row(rows):
 
 def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
-    if type(values) is list:  # The following checks are slow.
+    # Lists need none of the other checks, which are slow.
+    if isinstance(values, list):
         return values
     # A string is not accepted as a list of strings. Sets and mappings are unordered.
     other = isinstance(values, (str, bytes, Set, Mapping, ValuesView))
@@ -145,15 +145,6 @@ def listed(values, name):
             f"{name} must be a list, not a string or a set, got a {type(values).__name__}"
         )
     return list(values)
-
-
-def refuse_iterator(name, value):
-    """Raise ValueError if a value is an iterator, which can be read only once."""
-    if isinstance(value, Iterator):
-        raise ValueError(
-            f"{name} must support repeated iteration, but a {type(value).__name__} can "
-            f"only be read once. Pass list({name}) instead"
-        )
 
 
 def counted(n, noun):

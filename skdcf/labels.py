@@ -1,13 +1,13 @@
 """Conversion of labels to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections.abc import Iterator, Sequence
+from itertools import chain, permutations
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import is_integer, is_missing, is_number, listed, refuse_iterator, show
+from ._checks import is_integer, is_missing, is_number, listed, show
 from .graphs import GraphBatch
 from .graphs.ragged import offsets_of
 
@@ -44,23 +44,26 @@ def pack_labels(y, batch):
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
     """
-    refuse_iterator("y", y)
-    if hasattr(y, "columns"):
-        raise ValueError(f"y must be a list of arrays, got a {type(y).__name__}")
+    if isinstance(y, Iterator) or hasattr(y, "columns"):
+        raise ValueError(
+            f"y must be a list of arrays, got a {type(y).__name__} (list(y) converts an iterator)"
+        )
     labels = y if _is_plain(y) else _join_rows(listed(y, "y"), batch)
     if len(labels) != batch.n_claims:
         raise ValueError(
             f"y must have one label for each of the {batch.n_claims} claims, got {len(labels)}"
         )
-    numbers = labels
-    if not _is_plain(labels):
-        numbers = np.array([v if is_number(v) else np.nan for v in labels])
+    numbers = labels if _is_plain(labels) else _as_numbers(labels)
     for row in np.flatnonzero(~np.isin(numbers, (-1, 0, 1))):
         raise ValueError(
             f"{batch.locate(row)}: the label must be 1 (true), 0 (false) or -1 (unknown), got "
             f"{show(labels[row])}. Use -1 for claims that nobody judged"
         )
     return numbers.astype(np.int8)
+
+
+def _as_numbers(labels):
+    return np.array([v if is_number(v) else np.nan for v in labels])
 
 
 def _join_rows(rows, batch):
@@ -72,16 +75,17 @@ def _join_rows(rows, batch):
             f"y must contain one array of labels for each of the {len(batch)} problems, "
             f"got {len(rows)}"
         )
-    for i, size in enumerate(batch.sizes.tolist()):
-        if not hasattr(rows[i], "__len__") or len(rows[i]) != size:
-            raise ValueError(
-                f"{batch.name_of(i)} must have one label for each of its {size} claims, got "
-                f"the labels {show(rows[i])}. Pass only labelled problems to fit and calibrate"
-            )
     # A single call is faster than one call for each of a million rows.
-    if all(map(_is_plain, rows)):
-        return np.concatenate(rows)
-    return [value for row in rows for value in listed(row, "the labels of a problem")]
+    lists = rows
+    if not all(map(_is_plain, rows)):
+        names = map("the labels of {}".format, map(batch.name_of, range(len(rows))))
+        lists = [*map(listed, rows, names)]
+    for i in np.flatnonzero([*map(len, lists)] != batch.sizes).tolist():
+        raise ValueError(
+            f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} claims, got "
+            f"the labels {show(rows[i])}. Pass only labelled problems to fit and calibrate"
+        )
+    return np.concatenate([*rows]) if lists is rows else [*chain.from_iterable(lists)]
 
 
 def _is_plain(values):

@@ -175,7 +175,7 @@ def test_the_wrong_label_is_named(bad, form):
     [
         (None, "y.*None"),
         ("110", r"y.*str"),
-        (iter([[1], [1, 0]]), "y must .*iteration, but a list_iterator"),
+        (iter([[1], [1, 0]]), "y must .*, got a list_iterator"),
         (
             pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
             r"y.*DataFrame",

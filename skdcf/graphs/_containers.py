@@ -6,7 +6,7 @@ batch of one. The arrays are checked when a batch is made, and never change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,6 @@ from .._checks import (
     is_integer,
     listed,
     printable,
-    refuse_iterator,
     show,
     warn,
 )
@@ -1153,7 +1152,10 @@ def pack_graphs(X: Any) -> GraphBatch | None:
         raise ValueError(
             "X must be a list of graphs, got a single ReasoningGraph. Pass [graph] instead"
         )
-    refuse_iterator("X", X)
+    if isinstance(X, Iterator):
+        raise ValueError(
+            f"X must support repeated iteration, got a {type(X).__name__}. Pass list(X) instead"
+        )
     if getattr(X, "ndim", None) == 1:  # X is an array or a Series (pandas or polars).
         X = list(X)
     if not isinstance(X, (list, tuple)):

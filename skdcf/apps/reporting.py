@@ -25,6 +25,7 @@ from ..labels import Labels
 from ..monitoring import ExchangeabilityTest
 from ..uses import check
 from .labelling import describe_labels
+from .text import kept_text
 
 __all__ = ["write_report"]
 
@@ -283,4 +284,7 @@ def _folded(explanation):
     claims = problem_html(
         graph, explanation.kept, explanation.labels, explanation.reasons
     )
+    if graph.claims:
+        text = kept_text(graph, explanation.kept)
+        claims += f'<p style="white-space:pre-line">Filtered text:\n{escape(text)}</p>'
     return folded(f"{explanation.heading}: {name}", claims)

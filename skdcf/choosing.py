@@ -237,8 +237,7 @@ def release(
     group_of = calibration.passing_group(risks)
     thresholds = np.full(len(batch), -np.inf)
     for i, steps in enumerate(calibration.steps):
-        name = calibration.names[i]
-        of_group = "" if name is None else f" of the group {name!r}"
+        of_group = "" if steps.name is None else f" of the group {steps.name!r}"
         members = np.flatnonzero(group_of == i)
         rank = shown_rank(steps.position, risks.lowest[members], alpha)
         needed = guarantee.problems_needed(alpha / 5)

@@ -49,7 +49,13 @@ from .features.columns import (
 )
 from .graphs import GraphBatch, Problems, answer_text
 from .graphs.ragged import number_groups
-from .guarantees import Guarantee, NoFalseClaim, choose_share, share_table
+from .guarantees import (
+    Calibration,
+    Guarantee,
+    NoFalseClaim,
+    choose_share,
+    share_table,
+)
 from .guards import Record
 from .identity import Groups, are_fine, canonical_order, hashes_of
 from .jitter import noise_of
@@ -524,7 +530,6 @@ class ConformalFilter(Settings):
         confidence = self._confidence(problems)
         risk = self._risk(confidence, batch, steady=True)
         path = path_risk(risk, problems.columns)
-        jumps = guarantee.jumps(path, problems.labels, batch.offsets)
         risks = guarantee.path_risks(path, batch)
 
         guards.warn_of_direction(confidence, problems.labels, batch.problem_of)
@@ -536,19 +541,19 @@ class ConformalFilter(Settings):
         if not self.scorer_.batch_invariant or self.features_ is not None:
             rounding = guards.measure_rounding(self._score, batch, confidence)
         resolution = guards.resolution_of(self.scorer_, problems, confidence)
-        # With ties="include", scores are compared without modification, as in the published code.
-        if self.ties != "include":
-            position = guards.lowered(jumps.position, resolution, rounding)
-            jumps = replace(jumps, position=position)
-        return CalibrationPart(
-            jumps=jumps,
+        part = CalibrationPart(
+            jumps=guarantee.jumps(path, problems.labels, batch.offsets),
             largest=segment_max(path, batch.offsets),
             lowest=risks.lowest,
-            lowered=guards.lowered(risks.lowest, resolution, rounding),
+            lowered=risks.lowest,
             texts=first_claims(batch),
             hashes=problems.hashes,
             groups=risks.groups,
         )
+        # With ties="include", scores are compared without modification, as in the published code.
+        if self.ties == "include":
+            return part
+        return part.lowered_by(guards.lowered, resolution, rounding)
 
     def _calibrate_on(self, part, fewest, candidates):
         """Calibrate on one answer per question, and return the indices of the other questions.
@@ -579,10 +584,8 @@ class ConformalFilter(Settings):
         self._record = replace(self._record, calibrated=calibrated)
         part = part[chosen]
         if self.ties != "include":
-            position = guards.below_copies(part.jumps.position)
-            jumps = replace(part.jumps, position=position)
-            part = replace(part, jumps=jumps, lowered=guards.below_copies(part.lowered))
-        self.calibration_ = part.calibrate(guarantee)
+            part = part.lowered_by(guards.below_copies)
+        self.calibration_ = Calibration(guarantee, part)
         self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)
         if guarantee.show != 1:

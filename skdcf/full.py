@@ -329,21 +329,23 @@ class FullCalibration(Calibration):
     ----------
     guarantee : Guarantee
         The guarantee.
-    groups : list of length n_calibration
-        Group of each calibration answer, which is None if the guarantee has no groups.
+    part : CalibrationPart
+        The calibration answers.
     n_labelled : int
         Number of labelled answers in each fit.
     """
 
-    def __init__(self, guarantee, groups, n_labelled):
+    def __init__(self, guarantee, part, n_labelled):
+        groups = part.groups or [None] * len(part)
         levels = [
             groups[: i + 1].count(g) / (groups.count(g) + 1)
             for i, g in enumerate(groups)
         ]
         scores = np.nextafter(levels, 2)
         # The calibration answers cannot be filtered, so none of them counts as shown.
-        hidden = np.full(len(groups), np.inf)
-        super().__init__(guarantee, Jumps.of_scores(scores), hidden, hidden, groups)
+        hidden = np.full(len(part), np.inf)
+        jumps = Jumps.of_scores(scores)
+        super().__init__(guarantee, replace(part, jumps=jumps, lowest=hidden))
         self.scores = np.sort(scores)
         self.n_labelled = n_labelled
 
@@ -524,9 +526,7 @@ def _calibrate(cf, problems):
         online=cf.online,
         resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
     )
-    cf.calibration_ = FullCalibration(
-        cf.calibration_.guarantee, cf._labelled.groups, len(labelled)
-    )
+    cf.calibration_ = FullCalibration(cf.calibration_.guarantee, part, len(labelled))
     cf.nonconformity_scores_ = cf.calibration_.scores
     del cf.max_path_risks_
 

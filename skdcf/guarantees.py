@@ -36,7 +36,6 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import floor
@@ -200,7 +199,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return ", for new answers that are sampled like the calibration answers"
 
     def path_risks(self, path_risk: Array, batch: GraphBatch) -> PathRisks:
-        """Collect the path risks and groups of problems.
+        """Attach the groups of problems to their path risks.
 
         Parameters
         ----------
@@ -226,23 +225,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     def entries(self) -> list[Any]:
         """The entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
-
-    def with_share(self, share: float) -> Guarantee:
-        """Return a copy of the guarantee with another ``show``.
-
-        Parameters
-        ----------
-        share : float in (0, 1]
-            The share of the answers that may pass.
-
-        Returns
-        -------
-        copy : Guarantee
-            A copy of the guarantee, with the share.
-        """
-        chosen = copy(self)
-        chosen.show = share
-        return chosen
 
     def level(self, alpha: float | None, own: float) -> float:
         """Return the level that the guarantee uses for the requested ``alpha``.
@@ -336,7 +318,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Number of problems to hold out.
         """
         # The rank for m problems is floor(alpha (m + 1)), so some problems may not affect the rank.
-        # The smallest number that gives the rank of about two fifths of the problems is used.
+        # The smallest number that gives the rank of about two fifths of the problems is used, or
+        # 30 % of the problems (60 % with "auto") if that is not enough or too many.
         auto = self.show == "auto"
         expected = level * self.share * n
         rank = max(2, round(0.4 * level * self.share * n))
@@ -549,17 +532,15 @@ class Steps:
     ----------
     guarantee : Guarantee
         The guarantee that defines the losses.
-    jumps : Jumps
-        Jumps in the losses of the calibration problems.
-    lowest, lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each problem, before and after being lowered to allow for rounding.
+    part : CalibrationPart
+        The calibration problems.
+    name : object
+        The group, or None if there are no groups.
 
     Attributes
     ----------
-    n_all : int
-        Number of calibration problems.
-    n : int
-        Number of these that pass.
+    n_all, n : int
+        Number of calibration problems, and number of these that pass.
     cut : float
         Problems pass if their smallest path risk is below the cut, or if the cut is +inf.
     position : ndarray of shape (n_jumps,), sorted
@@ -572,24 +553,27 @@ class Steps:
         Whether each loss is 0 or 1, so the levels are ranks.
     """
 
-    def __init__(self, guarantee, jumps, lowest, lowered):
-        self.n_all = len(lowest)
+    def __init__(self, guarantee, part, name):
+        self.name = name
+        self.n_all = len(part)
         self.cut = np.inf
         if guarantee.show != 1:
-            self.cut = conformal.passing_cut(lowered, guarantee.show)
-            passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
-            lowest = lowest[passing]
-            jumps = jumps[passing]
-        self.lowest = lowest
-        self.n = len(lowest)
+            self.cut = conformal.passing_cut(part.lowered, guarantee.show)
+            part = part[(part.lowest < self.cut) | np.isposinf(self.cut)]
+        self.lowest = part.lowest
         self.delta = guarantee.delta
-        # A share may be below 1 in new problems, even if it was 1 in all calibration problems.
-        self.is_count = guarantee.is_probability and jumps.is_count
-        self.position, totals = jumps.totals()
-        self.level_after = _levels(guarantee, totals, self.n, self.is_count)
+        # A loss may be below 1 in new problems, even if it was 1 in all calibration problems.
+        self.is_count = guarantee.is_probability and part.jumps.is_count
+        self.position, totals = part.jumps.totals()
+        self.level_after = _levels(guarantee, totals, len(part), self.is_count)
+
+    @property
+    def n(self):
+        """Number of calibration problems that pass."""
+        return len(self.lowest)
 
     def threshold(self, level):
-        """Return the position of the first jump whose level exceeds the given level."""
+        """Return the k-th position, where k counts the levels up to the given level."""
         n_included = np.searchsorted(self.level_after, level, side="right")
         if n_included > len(self.position):
             return np.inf
@@ -637,15 +621,8 @@ class Calibration:
     ----------
     guarantee : Guarantee
         The guarantee.
-    jumps : Jumps
-        Jumps in the losses of the calibration problems.
-    lowest : ndarray of shape (n_problems,)
-        Smallest path risk of each calibration problem.
-    lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each calibration problem, lowered to allow for rounding in the same
-        way as the positions of the jumps.
-    groups : list of length n_problems, optional
-        Group of each calibration problem.
+    part : CalibrationPart
+        The calibration problems.
 
     Attributes
     ----------
@@ -662,15 +639,20 @@ class Calibration:
         If the guarantee has ``delta``, but not all losses are 0 or 1.
     """
 
-    def __init__(self, guarantee, jumps, lowest, lowered, groups=None):
-        rows = {None: np.arange(jumps.n)} if groups is None else rows_of_groups(groups)
+    def __init__(self, guarantee, part):
+        parts = {None: part} if part.groups is None else _split_groups(part)
         self.guarantee = guarantee
-        self.n = jumps.n
-        self.names = list(rows)
-        self.steps = [
-            Steps(guarantee, jumps[own], lowest[own], lowered[own])
-            for own in rows.values()
-        ]
+        self.steps = [Steps(guarantee, own, name) for name, own in parts.items()]
+
+    @property
+    def n(self):
+        """Number of calibration problems."""
+        return sum(steps.n_all for steps in self.steps)
+
+    @property
+    def names(self):
+        """The groups."""
+        return [steps.name for steps in self.steps]
 
     def passing_group(self, risks):
         """Return the index of each problem's group, or -1 if nothing of the problem is kept.
@@ -749,7 +731,7 @@ class Calibration:
         Returns
         -------
         levels : ndarray of shape (n_claims,)
-            The level of each claim, which is +inf if the claim is not kept at any level.
+            The level of each claim, which is +inf if the problem does not pass.
         """
         side = "left" if keep_equal else "right"
         group_of = self.passing_group(risks)[segment_ids(risks.offsets)]
@@ -823,12 +805,9 @@ class Calibration:
             The sentence, which also states what is required to keep claims, or None if claims can
             be kept.
         """
-        short = [
-            f"group {name!r}: {self._lacks(steps, level)}"
-            for name, steps in zip(self.names, self.steps, strict=True)
-            if steps.keeps_nothing(level)
-        ]
-        return " ".join(short[:5]).removeprefix("group None: ") or None
+        lacking = [steps for steps in self.steps if steps.keeps_nothing(level)]
+        short = [f"group {s.name!r}: {self._lacks(s, level)}" for s in lacking[:5]]
+        return " ".join(short).removeprefix("group None: ") or None
 
     def _lacks(self, steps, level):
         """Return a sentence that states what a group needs to keep claims."""
@@ -853,11 +832,6 @@ class Calibration:
         )
 
     # ------------------------------------------------------------------- for reports
-
-    @property
-    def n_passing(self):
-        """Number of calibration problems that pass."""
-        return sum(steps.n for steps in self.steps)
 
     @property
     def passing(self):
@@ -952,6 +926,11 @@ class Calibration:
         if rate is None:
             return kept
         return f"{kept}, and about {rate:.0%} of the shown texts contain {self.guarantee.error}"
+
+
+def _split_groups(part):
+    rows = rows_of_groups(part.groups)
+    return {name: part[own] for name, own in rows.items()}
 
 
 def rows_of_groups(groups):

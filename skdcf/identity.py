@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_groups, is_integer, is_missing, show
 from .graphs import GraphBatch, ReasoningGraph, as_batch
-from .graphs.ragged import reduce_segments, starts_run
+from .graphs.ragged import in_blocks, reduce_segments, starts_run
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -42,10 +42,13 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
+def _bits(values):
+    return (values + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
+
+
 def rounded_bits(values):
     """Return the bits of numbers without their last digits, which depend on the processor."""
-    bits = (values + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
-    return (bits + np.uint64(2**28)) >> np.uint64(29)
+    return (_bits(values) + np.uint64(2**28)) >> np.uint64(29)
 
 
 def hash_text(text):
@@ -99,32 +102,36 @@ def are_fine(batch):
     At least two columns must have more than 30 distinct values, nine in ten of which have more
     than four significant digits.
     """
-    columns = () if batch.features is None else batch.features.T
-    fine = (
-        len(values) > 30 and has_many_digits(values).mean() >= 0.9
-        for values in map(np.unique, columns)
-    )
-    # Both calls advance the same generator, so the search ends at the second fine column.
+    fine = map(_is_fine, () if batch.features is None else batch.features.T)
+    # Both calls advance the same iterator, so the search ends at the second fine column.
     return any(fine) and any(fine)
+
+
+def _is_fine(column):
+    values = _sort_distinct(column)
+    return len(values) > 30 and has_many_digits(values).mean() >= 0.9
 
 
 def hash_numbers(batch):
     """Return a hash of the columns and edges of each problem."""
-    table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     parent, child = batch.position[batch.edges].T.astype(np.uint64)
     edges = mix(parent + mix(child + np.uint64(1)))
     sums = reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
-    return mix(_sum_columns(table, batch) + sums)
+    return mix(_sum_columns(batch, _bits) + sums)
 
 
-def _sum_columns(table, batch):
-    """Return the sum of hashes of the claims in each problem, given their columns."""
+def _sum_columns(batch, bits_of):
+    """Return the sum of hashes of the claims in each problem, given the bits of their columns."""
+    table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
-    bits = (table + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
-    claims = mix(batch.position.astype(np.uint64))
-    claims += (bits ^ (bits >> np.uint64(29))) @ odd
+    own = in_blocks(lambda rows: _fold(bits_of(rows)) @ odd, table)
+    claims = mix(batch.position.astype(np.uint64)) + own
     sums = reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
     return sums + batch.sizes.astype(np.uint64)
+
+
+def _fold(bits):
+    return bits ^ (bits >> np.uint64(29))
 
 
 def problem_digest(graph):
@@ -146,7 +153,7 @@ class Hashes:
         Question identifiers returned by `~skdcf.identity.question_groups`, which are negative for
         unknown questions.
     text : ndarray of int64 of shape (n_problems,)
-        Hashes of the question texts, or -1 for problems without a question text.
+        Hashes of the question texts, or negative numbers for problems without a question text.
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
     answer : ndarray of uint64 of shape (n_problems,)
@@ -195,14 +202,6 @@ class Hashes:
         named_by, *arrays = vars(self).values()
         return Hashes(named_by, *(array[rows] for array in arrays))
 
-    @property
-    def is_repeated(self):
-        """Whether several problems have the content of each problem."""
-        _, place, count = np.unique(
-            self.content, return_inverse=True, return_counts=True
-        )
-        return count[place] > 1
-
     def orders(self, *number_copies_by):
         """Return the hashes that determine which answers and questions are selected.
 
@@ -236,7 +235,7 @@ class Hashes:
         # order of the rows does not matter.
         values = answer[:0]
         if number_copies_by:
-            is_equal = self.is_repeated
+            is_equal = is_repeated(self.content)
             values = answer[is_equal]
             for column in number_copies_by:
                 values = mix(values + rounded_bits(column[is_equal]))
@@ -277,6 +276,13 @@ class Hashes:
         if self.named_by != "text" and (kept["named_by"] == self.named_by).all():
             return same_question
         return same_question | np.isin(self.text, kept["text"])
+
+
+def is_repeated(values):
+    """Return which values of an array occur several times."""
+    ordered = np.sort(values)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    return repeated.searchsorted(values, "right") > repeated.searchsorted(values)
 
 
 def _sort_distinct(values):
@@ -360,15 +366,13 @@ def hashes_of(batch, groups=None, *, columns_are_fine=False):
         answer = np.where(batch.sizes > 1, content, answer)
     elif columns_are_fine:
         # Edges are ignored, and columns are compared as float32 numbers.
-        with np.errstate(over="ignore"):
-            table = batch.features.astype(np.float32).astype(float)
-        answer = np.where(batch.sizes > 0, mix(_sum_columns(table, batch)), answer)
+        sums = _sum_columns(batch, lambda x: _bits(x.astype(np.float32).astype(float)))
+        answer = np.where(batch.sizes > 0, mix(sums), answer)
     if batch.problems is not None:
         # 0 leaves the hash as it is if no problem has a question.
         questions = [hash_text(text) if text else 0 for text in batch.problems]
         content = content + mix(np.array(questions, np.uint64))
-    named_by, question, text = _find_questions(batch, groups)
-    return Hashes(named_by, question, text, content, answer)
+    return Hashes(*_find_questions(batch, groups), content, answer)
 
 
 def canonical_order(batch, labels, hashes, seed):
@@ -397,7 +401,7 @@ def canonical_order(batch, labels, hashes, seed):
         fixed seed would hold out the same problems in many samples from a pool of problems.
     """
     values: Any = ()
-    is_equal = hashes.is_repeated
+    is_equal = is_repeated(hashes.content)
     if is_equal.any():
         own = hash_numbers(batch)
         fields = batch.context, batch.alternatives, batch.provenance, batch.metadata
@@ -411,12 +415,12 @@ def canonical_order(batch, labels, hashes, seed):
     return np.lexsort((answer, question)), np.random.RandomState([seed, drawn])
 
 
-def _find_questions(batch, groups):
+def _find_questions(batch, groups) -> tuple[str, Any, Any]:
     """Return what identifies a question, question identifiers and hashes of the question texts."""
-    text = np.full(len(batch), -1, np.int64)
+    own_numbers = text = -1 - np.arange(len(batch))
     if batch.problems is not None:
-        text[:] = [_hash_words(question) for question in batch.problems]
-    own_numbers = -1 - np.arange(len(batch))
+        text = np.array([_hash_words(text) for text in batch.problems], np.int64)
+        text = np.where(text < 0, own_numbers, text)
     if groups is False:
         return "answer", own_numbers, text
     if groups is None:
@@ -425,12 +429,14 @@ def _find_questions(batch, groups):
         check_groups(groups, len(batch))
         names = np.asarray(groups).tolist()
     if names is None:
-        return "text", np.where(text < 0, own_numbers, text), text
+        return "text", text, text
     return "group", np.array([hash_question("group", name) for name in names]), text
 
 
 def _read_names(batch):
     """Return each problem's metadata key ``group``, or None if no problem has it."""
+    if batch.metadata is None:
+        return None
     names = [metadata.get("group") for metadata in batch.metadata_rows]
     if names.count(None) == len(names):
         return None

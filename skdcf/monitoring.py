@@ -347,8 +347,8 @@ class CoverageMonitor(BettingMonitor):
         level = filter._level()
         calibration = filter.calibration_
         groups = {
-            name: steps
-            for name, steps in zip(calibration.names, calibration.steps, strict=True)
+            steps.name: steps
+            for steps in calibration.steps
             if not steps.keeps_nothing(level)
         }
         if filter.ties == "include" or not groups:

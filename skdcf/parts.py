@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from . import guards
 from ._checks import Floats
-from .graphs.ragged import reduce_segments, starts_run
-from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
-from .identity import Hashes, hash_question, mix, rounded_bits
+from .graphs.ragged import ranges, reduce_segments, starts_run
+from .guarantees import Guarantee, Jumps, NoFalseClaim
+from .identity import Hashes, hash_question, is_repeated, mix, rounded_bits
 from .ops.hard import segment_min
 
-_COLUMNS = "largest", "lowest", "lowered", "texts"
+_FIELDS = "jumps", "hashes", "largest", "lowest", "lowered", "texts"
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,33 @@ class CalibrationPart:
 
     def __len__(self) -> int:
         """Number of problems."""
-        return len(self.largest)
+        return len(self.jumps.offsets) - 1
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """Return a part that contains only the given rows."""
-        rows = np.arange(len(self))[rows]
-        groups = self.groups and [self.groups[i] for i in rows]
-        names = ("jumps", "hashes", *_COLUMNS)
-        taken: Any = {name: getattr(self, name)[rows] for name in names}
+        groups = self.groups and [self.groups[i] for i in np.arange(len(self))[rows]]
+        taken: Any = {name: getattr(self, name)[rows] for name in _FIELDS}
         return replace(self, groups=groups, **taken)
+
+    def lowered_by(
+        self, change: Callable[..., Floats], *args: float
+    ) -> CalibrationPart:
+        """Return a part in which the positions of the jumps, and ``lowered``, are lower.
+
+        Parameters
+        ----------
+        change : callable
+            Function that lowers an array of path risks.
+        *args : float
+            Other arguments of the function.
+
+        Returns
+        -------
+        part : CalibrationPart
+            The changed part.
+        """
+        jumps = replace(self.jumps, position=change(self.jumps.position, *args))
+        return replace(self, jumps=jumps, lowered=change(self.lowered, *args))
 
     @classmethod
     def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
@@ -110,9 +128,11 @@ class CalibrationPart:
         part : CalibrationPart
             The part with the problems of all parts.
         """
+        if len(parts) == 1:
+            return parts[0]
         columns: Any = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in _COLUMNS
+            for name in ("largest", "lowest", "lowered", "texts")
         }
         return replace(
             parts[0],
@@ -121,23 +141,6 @@ class CalibrationPart:
             groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
             origin=guards.join_origins([part.origin for part in parts]),
             **columns,
-        )
-
-    def calibrate(self, guarantee: Guarantee) -> Calibration:
-        """Return the calibration of a guarantee on all problems of the part.
-
-        Parameters
-        ----------
-        guarantee : Guarantee
-            The guarantee.
-
-        Returns
-        -------
-        calibration : Calibration
-            The calibration.
-        """
-        return Calibration(
-            guarantee, self.jumps, self.lowest, self.lowered, self.groups
         )
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -151,7 +154,7 @@ class CalibrationPart:
         answers, questions : ndarray of uint64 of shape (n_problems,)
             The hashes of each answer and of its question.
         """
-        if not self.hashes.is_repeated.any():
+        if not is_repeated(self.hashes.content).any():
             return self.hashes.orders()
         jumps = self.jumps
         steps = mix(rounded_bits(jumps.position)) + jumps.loss.view(np.uint64)
@@ -195,23 +198,22 @@ class CalibrationPart:
         chosen, left_over : ndarray of int
             Indices of problems, sorted.
         """
-        question = self.hashes.question
         group_of = self.group_of if in_groups else np.zeros(len(self), int)
         by_content, by_question = self.orders()
-        rows = choose_one_each(question, by_content, group_of)
+        rows = choose_one_each(self.hashes.question, by_content, group_of)
         if not fewest:
             return rows, rows[:0]
+        order = np.lexsort((by_question[rows], group_of[rows]))
+        sizes = np.bincount(group_of[rows])
         # If there are at least 10,000 questions and no two are the same, all of them are used.
         # The rank is then rounded by at most 1 / (n + 1).
-        most = 10_000 if (question < 0).all() else np.inf
-        is_chosen = np.zeros(len(rows), bool)
-        for group in np.unique(group_of):
-            members = np.flatnonzero(group_of[rows] == group)
-            order = members[np.argsort(by_question[rows[members]], kind="stable")]
-            n = len(order)
-            count = n if n >= most else guarantee.fewest(n, level)
-            is_chosen[order[:count]] = True
-        return rows[is_chosen], rows[~is_chosen]
+        most = 10_000 if (self.hashes.question < 0).all() else np.inf
+        counts = [
+            n if n >= most else min(n, guarantee.fewest(n, level))
+            for n in sizes.tolist()
+        ]
+        chosen = order[ranges(np.cumsum(sizes) - sizes, counts)]
+        return np.sort(rows[chosen]), np.sort(np.delete(rows, chosen))
 
 
 def number(groups, n):
@@ -227,11 +229,10 @@ def number(groups, n):
 
 def first_claims(batch):
     """Return the text of each problem's first claim, or an empty text."""
-    texts = np.full(len(batch), "", object)
-    if batch.claims is not None:
-        filled = batch.sizes > 0
-        texts[filled] = batch.claims[batch.offsets[:-1][filled]]
-    return texts
+    if batch.claims is None or not batch.n_claims:
+        return np.full(len(batch), "")
+    first = np.minimum(batch.offsets[:-1], batch.n_claims - 1)
+    return np.where(batch.sizes > 0, batch.claims[first], "")
 
 
 def choose_one_each(questions, order, group_of):

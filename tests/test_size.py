@@ -24,7 +24,7 @@ MOST_TOKENS = {
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11013,
-    "evaluation": 6064,
+    "evaluation": 6066,
     "features": 13867,
     "graphs": 6846,
     "ops": 6802,

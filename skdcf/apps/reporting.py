@@ -175,7 +175,8 @@ def describe_calibration(filter: Any) -> str:
         phrase += f" ({n_unused} more were not needed)"
     if filter.calibration_.guarantee.show == 1:
         return phrase
-    return f"{phrase}, of which {filter.calibration_.n_passing} pass"
+    n_passing = sum(steps.n for steps in filter.calibration_.steps)
+    return f"{phrase}, of which {n_passing} pass"
 
 
 def _verdict_of_coverage(report, j):

@@ -16,7 +16,7 @@ from .._html import Table
 from ..filters import ConformalFilter
 from ..graphs import Problems
 from ..graphs.ragged import number_groups, offsets_of
-from ..guarantees import PathRisks
+from ..guarantees import Calibration, PathRisks
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..identity import Groups
 from ..labels import Labels, flatten
@@ -423,6 +423,6 @@ def leave_one_out(
         levels,
         counts,
         problems,
-        used[1:].calibrate(guarantee),
-        used.calibrate(guarantee),
+        Calibration(guarantee, used[1:]),
+        Calibration(guarantee, used),
     )

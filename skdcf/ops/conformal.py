@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from ..graphs.ragged import ranges, segment_ids, starts_run
+from .._checks import show
+from ..graphs.ragged import offsets_of, ranges, segment_ids, starts_run
 from .hard import Array
 
 
@@ -242,24 +243,27 @@ class Jumps:
     position : ndarray of shape (n_jumps,)
         Position of each jump, which is the threshold above which the loss increases. The position
         is +inf if the loss never jumps.
-    problem : ndarray of int of shape (n_jumps,), not decreasing
-        Problem index of each jump.
     loss : ndarray of shape (n_jumps,)
         Loss of the problem after each jump, which must not decrease within a problem.
-    n : int
-        Number of problems, some of which may have no jumps.
+    offsets : ndarray of int of shape (n_problems + 1,)
+        Problem i has the jumps ``offsets[i]:offsets[i + 1]``. Problems may have no jumps.
     """
 
     position: Array
-    problem: Array
     loss: Array
-    n: int
+    offsets: Array
 
     def __post_init__(self) -> None:
         """Raise ValueError if a loss is not in [0, 1] or decreases, or if a position is NaN."""
-        grows = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] >= 0
+        sizes = np.diff(self.offsets, prepend=0, append=len(self.loss))
+        if sizes[0] or sizes[-1] or (sizes < 0).any():
+            raise ValueError(
+                "offsets must start at 0, never decrease and end with the number of jumps, "
+                f"{len(self.loss)}, got {show(self.offsets)}"
+            )
+        grows = self.is_count or (self._heights(self.loss) >= 0).all()
         within = (self.loss >= 0) & (self.loss <= 1) & ~np.isnan(self.position)
-        if not (grows.all() and within.all()):
+        if not (grows and within.all()):
             raise ValueError(
                 "losses must grow from 0 to at most 1 in each problem, but they lie between "
                 f"{self.loss.min():g} and {self.loss.max():g}, decrease, or are at the position "
@@ -280,25 +284,23 @@ class Jumps:
         jumps : Jumps
             One jump for each problem.
         """
-        return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
+        return cls(scores, np.ones(len(scores)), np.arange(len(scores) + 1))
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> "Jumps":
-        """Return the jumps of the problems with given indices, renumbered from 0."""
-        bounds = self.offsets
-        n_jumps = np.diff(bounds)[rows]
-        chosen = ranges(bounds[rows], n_jumps)
-        problem = np.repeat(np.arange(len(rows)), n_jumps)
-        return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
-
-    @property
-    def offsets(self) -> Array:
-        """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
-        return np.searchsorted(self.problem, np.arange(self.n + 1))
+    def __getitem__(self, rows: slice | NDArray[Any]) -> "Jumps":
+        """Return the jumps of the given problems."""
+        n_jumps = np.diff(self.offsets)[rows]
+        chosen = ranges(self.offsets[:-1][rows], n_jumps)
+        return Jumps(self.position[chosen], self.loss[chosen], offsets_of(n_jumps))
 
     @property
     def is_count(self) -> bool:
         """Whether each loss is 0 or 1, so sums of losses are counts."""
         return bool((self.loss == 1).all())
+
+    def _heights(self, losses):
+        """Return the heights of the jumps, given the losses after them."""
+        is_first = starts_run(segment_ids(self.offsets))
+        return np.where(is_first, losses, np.diff(losses, prepend=0))
 
     def totals(self) -> tuple[Array, Array]:
         """Compute 1 plus the losses of all problems, before and after each jump.
@@ -314,14 +316,14 @@ class Jumps:
         totals : ndarray of shape (n_jumps + 1,)
             ``totals[j]`` is 1 plus the sum of the losses after j jumps.
         """
+        order = np.argsort(self.position, kind="stable")
+        position = self.position[order]
+        if self.is_count and (np.diff(self.offsets) <= 1).all():
+            return position, np.arange(1.0, 2 + len(position))
         scaled = np.ldexp(self.loss, 30)
         parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
-        is_first = starts_run(self.problem)
-        heights = np.where(is_first, parts, np.diff(parts, prepend=0))
-        order = np.argsort(self.position, kind="stable")
-        whole, rest = np.cumsum(heights[:, order], axis=1)
-        totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
-        return self.position[order], totals
+        whole, rest = np.cumsum(self._heights(parts)[:, order], axis=1)
+        return position, np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
 
     def losses(self, problem: Array, threshold: Any) -> Array:
         """Return the losses of problems if the claims below a threshold are kept.
@@ -341,10 +343,11 @@ class Jumps:
         # A jump is below a threshold if fewer positions are below the jump than the threshold.
         positions = np.sort(self.position)
         size = len(positions) + 1
-        keys = self.problem * size + np.searchsorted(positions, self.position)
+        problem_of = segment_ids(self.offsets)
+        keys = problem_of * size + np.searchsorted(positions, self.position)
         n_below = np.searchsorted(positions, threshold)
         last = np.searchsorted(keys, problem * size + n_below) - 1
-        is_own = np.append(self.problem, -1)[last] == problem
+        is_own = np.append(problem_of, -1)[last] == problem
         return np.where(is_own, np.append(self.loss, 0.0)[last], 0.0)
 
     @classmethod
@@ -361,13 +364,9 @@ class Jumps:
         jumps : Jumps
             The jumps of all problems, in the given order.
         """
-        columns = []
-        n = 0
-        for jumps in several:
-            columns.append((jumps.position, jumps.problem + n, jumps.loss))
-            n += jumps.n
-        position, problem, loss = map(np.concatenate, zip(*columns, strict=True))
-        return cls(position, problem, loss, n)
+        columns = [(j.position, j.loss, np.diff(j.offsets)) for j in several]
+        position, loss, sizes = map(np.concatenate, zip(*columns, strict=True))
+        return cls(position, loss, offsets_of(sizes))
 
 
 def share_jumps(path_risk, labels, offsets):
@@ -390,4 +389,5 @@ def share_jumps(path_risk, labels, offsets):
     highest = np.maximum.accumulate(rank + problem * len(distinct))
     share = distinct[highest - problem * len(distinct)]
     rises = starts_run(highest) & (share > 0)
-    return Jumps(risk[rises], problem[rises], share[rises], len(offsets) - 1)
+    n_rises = np.bincount(problem[rises], minlength=len(offsets) - 1)
+    return Jumps(risk[rises], share[rises], offsets_of(n_rises))

@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 import pytest
-from levels import calibration_scores
+from levels import calibration_scores, part_of
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.guarantees import Calibration, Jumps, NoFalseClaim
@@ -66,7 +66,7 @@ def test_risks_scores_and_kept_sets(oracle, graphs, labels, beta, coherent):
     filtered = []
     for tau in oracle["meta"]["taus"]:
         scores = Jumps.of_scores(np.array([tau]))
-        cf.calibration_ = Calibration(NoFalseClaim(), scores, *np.zeros((2, 1)))
+        cf.calibration_ = Calibration(NoFalseClaim(), part_of(scores, np.zeros(1)))
         filtered.append(cf.predict(graphs, alpha=0.5))
     for i, problem in enumerate(oracle["problems"]):
 

@@ -6,6 +6,7 @@ from math import ceil, inf, nan
 
 import numpy as np
 import pytest
+from levels import part_of
 
 from skdcf.guarantees import (
     Calibration,
@@ -59,7 +60,7 @@ class Answers:
     def calibrate(self, guarantee):
         jumps = guarantee.jumps(self.risk, self.labels, self.offsets)
         lowest = self.risks.lowest
-        return Calibration(guarantee, jumps, lowest, lowest, self.risks.groups)
+        return Calibration(guarantee, part_of(jumps, lowest, self.risks.groups))
 
     def loss_of(self, i, loss, threshold, equal):
         """The largest loss of answer i at any threshold up to this one."""
@@ -159,9 +160,12 @@ def test_jumps_add_up_to_the_largest_loss_up_to_a_threshold(kind):
 @pytest.mark.parametrize("losses", [[-0.1, 0.5], [0.6, 1.2], [0.6, 0.5], [0, nan]])
 def test_losses_that_fall_or_exceed_1_are_refused(losses):
     with pytest.raises(ValueError, match=r"losses.*at most 1"):
-        Jumps(np.arange(4.0), np.repeat([0, 1], 2), np.tile(losses, 2), 2)
+        Jumps(np.arange(4.0), np.tile(losses, 2), np.array([0, 2, 4]))
     with pytest.raises(ValueError, match="NaN"):
         Jumps.of_scores(np.array([nan]))
+    for offsets in ([1, 2], [0, 3]):
+        with pytest.raises(ValueError, match="offsets"):
+            Jumps(np.arange(2.0), np.ones(2), np.array(offsets))
 
 
 def test_delta_is_refused_unless_losses_are_0_or_1():
@@ -179,6 +183,5 @@ def test_a_share_that_was_1_in_all_calibration_answers_has_no_rank():
         labels, offsets = np.array([0, 1, 1, 0] * 2 + [1]), np.arange(10)
         jumps = guarantee.jumps(np.arange(9.0), labels, offsets)
         assert jumps.is_count
-        lowest = np.arange(9.0)
-        calibration = Calibration(guarantee, jumps, lowest, lowest)
+        calibration = Calibration(guarantee, part_of(jumps, np.arange(9.0)))
         assert calibration.coverage_law(0.2) == law

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from levels import thresholds
+from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -125,7 +126,7 @@ def test_wrong_settings_are_refused(data, guarantee, message):
     graphs, y = data
     named = graphs.replace(metadata=[{"kind": "a"}] * 399 + [{}])
     with pytest.raises(ValueError, match=message):
-        HardCF(0, guarantee=guarantee).fit(named, y)
+        clone(HardCF(0, guarantee=guarantee)).fit(named, y)
 
 
 def test_a_level_that_may_be_meant_as_a_coverage_is_doubted(data):

@@ -38,6 +38,12 @@ def test_shown_answers_are_those_of_the_definition(scores, lowest, alpha):
     assert [low < threshold for low in lowest] == [low < expected for low in lowest]
 
 
+def test_masks_of_tables_are_booleans():
+    X = np.c_[:90.0]
+    cf = HardCF(0).fit(X, np.where(X[:, 0] % 9, "yes", "no"))
+    assert release(cf, X, 0.9).dtype == bool
+
+
 @pytest.fixture(scope="module")
 def problems():
     return make_reasoning_graphs(700, kind="felm", random_state=0, return_X_y=True)

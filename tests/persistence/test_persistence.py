@@ -188,7 +188,7 @@ def test_stored_names_belong_to_the_format(tmp_path):
         path = skdcf.save(cf, tmp_path / name)
         visit(json.loads(parts_of(path)["schema.json"]))
     digest = hashlib.sha256(repr(sorted(names)).encode()).hexdigest()
-    assert (FORMAT, digest[:8]) == (10, "b7df0d4d")
+    assert (FORMAT, digest[:8]) == (11, "d1d5f0da")
 
 
 @pytest.mark.parametrize("name", ["_record", "precision", "alternatives", "edges"])

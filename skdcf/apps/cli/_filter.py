@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 
 from ... import evaluation, load, save
 from ..._checks import counted
@@ -110,8 +111,8 @@ def calibrate(options):
     if options.alpha is not None:
         filter.set_params(alpha=options.alpha)
     if options.show is not None:
-        guarantee = (filter.guarantee or NoFalseClaim()).with_share(options.show)
-        filter.set_params(guarantee=guarantee)
+        guarantee = clone(filter.guarantee or NoFalseClaim())
+        filter.set_params(guarantee=guarantee.set_params(show=options.show))
     filter.calibrate(problems.graphs, problems.labels)
     return _save(filter, problems, options)
 

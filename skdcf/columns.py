@@ -30,12 +30,12 @@ class ReadProblems:
     Attributes
     ----------
     batch : GraphBatch
-        The problems as passed. If ``edges`` is a function, these problems contain the computed
+        The problems as read. If ``edges`` is a function, these problems contain the computed
         edges.
     columns : GraphBatch
         The problems with the columns and edges that the scorer uses.
-    is_table : bool
-        Whether the caller passed a table in which each row is a claim.
+    classes : ndarray of shape (2,) or None
+        Values for False and True, if the caller passed a table in which each row is a claim.
     labels : ndarray of shape (n_claims,) or None
     hashes : Hashes or None
         Hashes of the questions and contents of labelled problems.
@@ -43,18 +43,18 @@ class ReadProblems:
 
     batch: GraphBatch
     columns: GraphBatch
-    is_table: bool
+    classes: NDArray[Any] | None
     labels: NDArray[Any] | None
     hashes: Any = None
 
-    def shaped(self, values, classes=None):
+    def shaped(self, values, as_classes=False):
         """Return the given claim values in the format that the caller expects.
 
-        ``classes`` are the values for False and True in a table.
+        In a table, ``as_classes`` replaces False and True by the classes.
         """
-        if not self.is_table:
+        if self.classes is None:
             return self.batch.split(values)
-        return values if classes is None else classes[values.astype(int)]
+        return self.classes[values.astype(int)] if as_classes else values
 
     def take(self, rows):
         """Return a subset of the problems."""
@@ -79,11 +79,10 @@ def read_problems(estimator, X, y, *, reset):
     If ``reset`` is True, the classes of a table, the number of features and the feature names are
     set. If ``reset`` is False, X and y are compared with those seen during ``fit``.
     """
-    batch = pack_graphs(X)
-    if batch is None:
+    if (batch := pack_graphs(X)) is None:
         batch = _pack_table(estimator, X, reset)
         labels = None if y is None else _read_classes(estimator, y, batch, reset)
-        return ReadProblems(batch, batch, True, labels)
+        return ReadProblems(batch, batch, estimator._classes(), labels)
     if not len(batch):
         raise ValueError("X must contain at least one problem, but it is empty")
     if not reset:
@@ -97,7 +96,7 @@ def read_problems(estimator, X, y, *, reset):
     if estimator.edges == "given":
         guards.refuse_unknown_edges(batch)
     labels = None if y is None else pack_labels(y, batch)
-    return ReadProblems(batch, batch, False, labels)
+    return ReadProblems(batch, batch, None, labels)
 
 
 def _pack_table(estimator, X, reset):
@@ -134,7 +133,7 @@ def _ruled(batch, rule):
 
 
 def transformer_for(estimator, batch):
-    """Return the value of ``features``, where "auto" stands for None if there are columns."""
+    """Return ``features``, where "auto" is replaced by None or reasoning features."""
     if estimator.features != "auto":
         return estimator.features
     if batch.features is not None or batch.claims is None:
@@ -148,15 +147,15 @@ def transformer_for(estimator, batch):
 
 def _compare_features(estimator, batch):
     """Return the problems, or raise ValueError unless they have the features seen in `fit`."""
-    names = batch.feature_names
     # If only the scorer reads columns, and reads them by name, only the names are compared. The
     # noise of ties="jitter" and functions that compute groups may depend on any column.
     columns_read = estimator.scorer_.columns_read()
     by_position = estimator.features_ is not None or estimator.ties == "jitter"
     by_position |= any(map(callable, estimator._resolved_guarantee.entries))
-    if columns_read is not None and names is not None and not by_position:
+    if columns_read is not None and batch.feature_names and not by_position:
         return batch
 
+    names = batch.feature_names
     n_features = estimator.n_features_in_
     names_in_fit: Any = getattr(estimator, "feature_names_in_", None)
     if not batch.n_claims and batch.features is None and n_features:

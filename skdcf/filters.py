@@ -9,7 +9,8 @@ problem is one answer to a question, and a question may have several answers.
 * The nonconformity score of a problem is the smallest path risk among its false claims. It is the
   largest threshold at which no false claim is kept.
 * The threshold at alpha is the score of rank floor(alpha (n + 1)) among those of n calibration
-  problems. A claim is kept if its path risk is below the threshold.
+  problems, which are slightly lowered to allow for rounding. A claim is kept if its path risk is
+  below the threshold.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards, online
-from ._checks import Floats, Seed, check_alpha, check_choice
+from ._checks import Floats, Seed, check_alpha, check_choice, is_number
 from ._parameters import (
     HasMethods,
     Settings,
@@ -63,7 +64,6 @@ from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
 from .parts import CalibrationPart, first_claims, number
 from .scorers import (
-    ClassifierScorer,
     ConfTrScorer,
     FitTask,
     as_scorer,
@@ -113,10 +113,9 @@ class ConformalFilter(Settings):
     # Only `CoherentConformalFilter` has these parameters.
     relaxation = training = None
 
-    # Values of a filter that was neither cloned nor calibrated.
+    # Values of a filter that was neither cloned nor fitted.
     share_ = _labelled = _promised = None
     _record = None  # type: Any
-    n_calibration_ = 0
 
     _parameter_constraints = {
         "features": [None, StrOptions({"auto"}), HasMethods(["fit", "transform"])],
@@ -147,7 +146,9 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Self:
         cloned = clone_parameters(self)
-        cloned._promised = cloned._promises()
+        # `fit` refuses a guarantee of another type.
+        if isinstance(self._resolved_guarantee, Guarantee):
+            cloned._promised = cloned._promises()
         return cloned
 
     def _promises(self):
@@ -166,7 +167,9 @@ class ConformalFilter(Settings):
     # ---------------------------------------------------------------- fit and calibrate
 
     def fit(self, X: Problems, y: Labels | None = None, groups: Groups = None) -> Self:
-        """Fit the columns and the scorer, then calibrate on held-out problems.
+        """Fit the columns and the scorer, then calibrate.
+
+        If the columns or the scorer learn, the filter is calibrated on problems that were held out.
 
         Parameters
         ----------
@@ -193,12 +196,10 @@ class ConformalFilter(Settings):
 
         Raises
         ------
-        TypeError
-            If any other argument is passed.
         ValueError
-            If the problems, labels or parameters are invalid. Invalid input is refused before
-            the scorer is trained. After training, an error is also raised if more than 5 % of the
-            calibration answers are copies of other answers.
+            If the problems, labels or parameters are invalid, which is checked before the scorer
+            is trained. After training, an error is raised if the scores or groups of problems
+            depend on other problems, or if more than 5 % of the calibration answers are copies.
 
         Warns
         -----
@@ -212,7 +213,7 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            # Columns that learn nothing are computed for all problems.
+            # Columns that need no labels are made from all problems.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
@@ -221,13 +222,11 @@ class ConformalFilter(Settings):
                 full.fit(self, problems, scorer)
                 return self
 
-            # Unless something learns or a size is set, all problems are used for calibration.
+            # All problems calibrate unless something learns, a share is chosen or a size is set.
             calibration = np.arange(len(problems.batch))
-            training = []
-            candidates = []
+            training = candidates = []
             held = problems
-            is_split = self.calibration_size not in (None, "all")
-            is_split |= learns or self._chooses_share
+            is_split = learns or self._chooses_share or is_number(self.calibration_size)
             if is_split:
                 order, rng = canonical_order(
                     problems.batch, problems.labels, problems.hashes, self._seed
@@ -238,31 +237,29 @@ class ConformalFilter(Settings):
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
-            # Learn the other columns and the scorer on training problems only. A scorer that uses
-            # no labels may see the calibration problems.
+            # What needs labels is fitted on training problems only, all else on all problems.
             train = problems.take(training) if learns else problems.unlabelled()
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
                 train, held = problems.take(training), problems.take(calibration)
             task = self._task(problems, training, rng) if learns else None
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
-            # The share of answers that may pass is chosen on training problems only.
+            # Count on training problems what each share of the answers would let pass.
             if self._chooses_share:
                 train = problems.take(training)
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
 
-            # Score the held-out problems. One answer to each question is used. If nothing
-            # was held out deliberately, only the fewest questions with the same rank are used.
+            # One answer to each question calibrates. Without a split, or if a share is chosen,
+            # no more questions are used than the rank needs.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
-                part = self._part(held)
-                left_over = self._calibrate_on(part, fewest, candidates)
+                left_over = self._calibrate_on(self._part(held), fewest, candidates)
                 self.unused_indices_ = np.sort(calibration[left_over])
             return self
 
     def _forget(self):
-        """Remove everything that an earlier call of `fit` has stored."""
+        """Remove the fitted attributes and the record of an earlier call of `fit`."""
         for name in [*vars(self)]:
             if name.endswith("_") or name in ("_record", "_labelled"):
                 delattr(self, name)
@@ -271,54 +268,38 @@ class ConformalFilter(Settings):
         """Return the record of a filter that was trained on the given problems."""
         self._column_names = problems.columns.column_names
         trained = problems.hashes[training].to_store()
+        seed = self._seed if self.ties == "jitter" else None
+        state = self._settings, seed, trained["content"]
         return Record(
             trained=trained,
-            calibrated=problems.hashes[training[:0]].to_store(),
-            scorer=guards.fingerprint(
-                self.scorer_,
-                self.features_,
-                self.edges,
-                self.online,
-                self._seed if self.ties == "jitter" else None,
-                trained["content"],
-            ),
+            calibrated=problems.hashes[:0].to_store(),
+            scorer=guards.fingerprint(self.scorer_, self.features_, state),
             level=self._level() if self.scorer_.uses_alpha else None,
             origin=origin,
             settings=self._settings,
-            columns_are_fine=are_fine(problems.batch),
         )
 
     def _make_columns(self, problems, train):
-        """Fit the columns on training problems, and return the problems and the new scorer."""
+        """Fit the columns on ``train``, and return the problems with columns and a new scorer."""
         if self.features_ is not None:
             self.features_: Any = fit_columns(self.features_, train.batch, train.labels)
         columns = self._with_columns(problems.batch)
-        scorer = self._wanted_scorer(columns)
-        if self.calibration_size == "all" and scorer == "linear":
-            scorer = ClassifierScorer()  # from which the training of "linear" starts
-        scorer = as_scorer(scorer, columns)
-        for name in ("relaxation", "training"):
-            if getattr(self, name) is not None and not scorer.uses_relaxation:
-                raise ValueError(
-                    f"{name} has no effect, because {scorer!r} is not trained through "
-                    f'calibration. Leave {name} at None, or use scorer="linear" or a model such '
-                    "as MLPModel(), and calibration_size=None"
-                )
+        scorer = as_scorer(self._wanted_scorer(columns), columns)
         return replace(problems, columns=columns), scorer
 
     def _split(self, problems, learns, order, rng):
         """Return indices of training and held-out problems in order, and hashes of candidates.
 
-        A candidate for training has a judged claim, or no claims. It is left out of training if it
-        equals a held-out answer.
+        If any answer is judged, candidates for training have a judged claim or no claims. If texts
+        name the questions, copies of held-out answers are left out of training.
         """
         question = number_groups(problems.hashes.question[order])
         candidates = order
         held = order[:0]
         if self.calibration_size != 0:
             n_held = self._count_held_out(question, learns)
-            rest, kept = splitting.hold_out(len(order), n_held, question, rng)
-            candidates, held = order[rest], order[kept]
+            rest, out = splitting.hold_out(len(order), n_held, question, rng)
+            candidates, held = order[rest], order[out]
         if not (learns or self._chooses_share):
             return [], held, []
         batch = problems.batch
@@ -349,27 +330,27 @@ class ConformalFilter(Settings):
 
     def _guard_split(self, problems, held):
         """Check the split before anything is trained, and return how the problems were made."""
-        batch = problems.batch
         if len(held.batch):
-            guards.refuse_chosen_labels(batch)
-        guards.warn_of_reversed_edges(batch)
-        guards.warn_of_labels_among_columns(batch, problems.labels)
+            guards.refuse_chosen_labels(problems.batch)
+        guards.warn_of_reversed_edges(problems.batch)
+        guards.warn_of_labels_among_columns(problems.batch, problems.labels)
         guards.warn_of_unjudged(held.batch, held.labels)
         origin = self._origin(held.batch, held.labels)
         if held is problems:
             return origin
-        # The columns have read the context and the alternatives of all problems, not only of the
-        # few that were held out. `calibrate` replaces this record.
-        seen = self._origin(batch)
+        # The columns have read all problems, not only those that were held out. `calibrate`
+        # replaces this record.
+        seen = self._origin(problems.batch)
         return origin | {name: seen[name] for name in ("fields", "counts", "edges")}
 
     def _task(self, problems, training, rng):
         """Return the settings for fitting a scorer on the training problems."""
         level = self._level()
-        # A guarantee on the expected number of false claims can have a level of 1 or more. Smaller
-        # values of alpha than 1e-9 would cause overflow during training.
+        # The level of a user's guarantee may be 1 or more. Below 1e-9, training would overflow.
+        if level >= 1:
+            level = self.alpha
         return FitTask(
-            alpha=max(level if level < 1 else self.alpha, 1e-9),
+            alpha=max(level, 1e-9),
             groups=number_groups(problems.hashes.question[training]),
             rng=rng,
             relaxation=self.relaxation,
@@ -381,7 +362,7 @@ class ConformalFilter(Settings):
     def _count_passing(self, scorer, train, task):
         """Return how many training answers pass and are wrong, for each share that may pass.
 
-        The risks are out-of-fold risks if the scorer learns.
+        If the scorer learns, it is refitted out of fold, but the columns are not.
         """
         confidence = None
         if scorer_requires_fit(scorer):
@@ -399,8 +380,8 @@ class ConformalFilter(Settings):
 
         At most one answer per question is used for calibration. Questions that would not increase
         the rank of the threshold at ``alpha`` are left out. The calibration problems are chosen
-        by a fixed hash of their content, and the indices of the unused problems are stored in
-        ``unused_indices_``.
+        by a fixed hash of their content, and the indices of one answer to each question that was
+        left out are stored in ``unused_indices_``.
 
         Parameters
         ----------
@@ -525,24 +506,22 @@ class ConformalFilter(Settings):
         The scores are lowered to allow for rounding errors only after the guards have checked the
         exact values.
         """
-        guarantee = self._resolved_guarantee
         batch = problems.batch
         confidence = self._confidence(problems)
-        risk = self._risk(confidence, batch, steady=True)
-        path = path_risk(risk, problems.columns)
-        risks = guarantee.path_risks(path, batch)
+        path = path_risk(self._risk(confidence, batch, steady=True), problems.columns)
+        risks = self._resolved_guarantee.path_risks(path, batch)
 
         guards.warn_of_direction(confidence, problems.labels, batch.problem_of)
         if risks.groups is not None:
-            guards.refuse_dependence(guarantee, batch, risks.groups)
+            guards.refuse_dependence(self._resolved_guarantee, batch, risks.groups)
         rounding = 0.0
-        # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
-        # there is no rounding error to measure.
+        # If the filter computes no columns and the scores of a problem are bitwise equal in every
+        # batch, there is no rounding error to measure.
         if not self.scorer_.batch_invariant or self.features_ is not None:
             rounding = guards.measure_rounding(self._score, batch, confidence)
         resolution = guards.resolution_of(self.scorer_, problems, confidence)
         part = CalibrationPart(
-            jumps=guarantee.jumps(path, problems.labels, batch.offsets),
+            jumps=self._resolved_guarantee.jumps(path, problems.labels, batch.offsets),
             largest=segment_max(path, batch.offsets),
             lowest=risks.lowest,
             lowered=risks.lowest,
@@ -556,7 +535,7 @@ class ConformalFilter(Settings):
         return part.lowered_by(guards.lowered, resolution, rounding)
 
     def _calibrate_on(self, part, fewest, candidates):
-        """Calibrate on one answer per question, and return the indices of the other questions.
+        """Calibrate on one answer per question, and return the answers to questions left out.
 
         ``candidates`` are the hashes of the answers that could have been used for training.
         """
@@ -574,8 +553,7 @@ class ConformalFilter(Settings):
             self.share_ = choose_share(table, level, guarantee.delta, counts)
             guarantee.show = self.share_
         chosen, left_over = part.choose(guarantee, level, fewest)
-        # Even if the answers to a question belong to several groups, one of them is compared with
-        # new answers.
+        # Monitors compare new answers with one answer to each question, whatever its groups.
         compared = chosen
         if part.groups is not None:
             compared, _ = part.choose(guarantee, level, fewest, in_groups=False)
@@ -586,7 +564,6 @@ class ConformalFilter(Settings):
         if self.ties != "include":
             part = part.lowered_by(guards.below_copies)
         self.calibration_ = Calibration(guarantee, part)
-        self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)
         if guarantee.show != 1:
             part = part[self.calibration_.passes(part)]
@@ -623,8 +600,8 @@ class ConformalFilter(Settings):
     @property
     def _settings(self):
         """Return the settings that must stay unchanged after calibration."""
-        settings = {**getattr(self.guarantee, "__dict__", {})}
-        settings["guarantee"] = type(self.guarantee).__name__
+        guarantee = self._resolved_guarantee
+        settings = vars(guarantee) | {"guarantee": type(guarantee).__name__}
         settings |= {name: getattr(self, name) for name in ("edges", "online", "ties")}
         return {name: guards.comparable(value) for name, value in settings.items()}
 
@@ -655,8 +632,7 @@ class ConformalFilter(Settings):
                 "None. Pass the claim labels of each problem as y"
             )
         problems = self._read(X, y, reset)
-        fine = are_fine(problems.batch) if reset else self._record.columns_are_fine
-        hashes = hashes_of(problems.batch, groups, columns_are_fine=fine)
+        hashes = hashes_of(problems.batch, groups, columns_are_fine=self._are_fine)
         return replace(problems, hashes=hashes)
 
     def _read(self, X, y, reset):
@@ -664,6 +640,8 @@ class ConformalFilter(Settings):
         problems = read_problems(self, X, y, reset=reset)
         if reset:
             self.features_ = transformer_for(self, problems.batch)
+            # Whether answers without texts are recognised by their columns.
+            self._are_fine = are_fine(problems.batch)
         if self.features_ is None:
             return problems
         batch = carry_columns(self.features_, problems.batch)
@@ -683,12 +661,13 @@ class ConformalFilter(Settings):
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
-        if self.features_ is not None and (batch.n_claims or not self._record):
-            batch = apply_columns(self.features_, batch)
-        elif self.features_ is not None:
-            # scikit-learn's transformers raise an error if a table has no rows.
-            names = self._column_names
-            batch = batch.replace_features(np.empty((0, len(names))), names)
+        if self.features_ is not None:
+            if batch.n_claims or not self._record:
+                batch = apply_columns(self.features_, batch)
+            else:
+                # After fit, tables may have no rows, which scikit-learn's transformers refuse.
+                names = self._column_names
+                batch = batch.replace_features(np.empty((0, len(names))), names)
         return batch.replace_edges(()) if self.edges == "none" else batch
 
     def _with_columns_given(self, X):
@@ -717,7 +696,7 @@ class ConformalFilter(Settings):
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
         if not (steady or batch.features is None or self.ties == "include"):
-            risk = guards.raised(risk, batch.features)
+            risk = guards.raised(risk, batch)
         if self.ties == "jitter":
             noise = partial(noise_of, seed=self._seed, steady=steady)
             # In an online filter, later claims must not affect the noise.
@@ -731,9 +710,8 @@ class ConformalFilter(Settings):
             return full.path_risks(self, problems)
         if confidence is None:
             confidence = self._confidence(problems)
-        batch = problems.batch
-        risk = path_risk(self._risk(confidence, batch), problems.columns)
-        return self._resolved_guarantee.path_risks(risk, batch)
+        risk = path_risk(self._risk(confidence, problems.batch), problems.columns)
+        return self._resolved_guarantee.path_risks(risk, problems.batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that the scorer uses, in the order of ``coef_``.
@@ -823,7 +801,8 @@ class ConformalFilter(Settings):
         """Return the problems, and the margin of each claim at each level."""
         self.check_calibrated()
         levels = [self._level(alpha) for alpha in alphas]
-        risks, problems = self._risks_of(X, y)
+        problems = self._look(X, y)
+        risks = self._path_risks(problems)
         for level in levels:
             guards.warn_of_level(self.calibration_, level)
         return problems, *(self._margin(risks, level) for level in levels)
@@ -859,7 +838,7 @@ class ConformalFilter(Settings):
         guards.warn_of_several_answers(
             guards.questions_in(self._record, problems.batch)
         )
-        masks = [problems.shaped(margin > 0, self._classes()) for margin in margins]
+        masks = [problems.shaped(margin > 0, as_classes=True) for margin in margins]
         if not masks:
             raise ValueError("alpha must contain at least one level, got []")
         return np.stack(masks) if np.ndim(alpha) else masks[0]  # type: ignore[arg-type]
@@ -877,7 +856,8 @@ class ConformalFilter(Settings):
         levels : ndarray of shape (n_problems,)
             An object array that contains, for each problem, an array of the claims' levels. If X
             is an array, a float array of levels is returned. ``predict(X, alpha=a)`` is
-            equivalent to ``predict_alpha(X) <= a``. A claim whose level is 1 is never kept.
+            equivalent to ``predict_alpha(X) <= a``. If the level of a claim is 1 or more, the claim
+            is never kept.
         """
         risks, problems = self._risks_of(X)
         levels = self.calibration_.levels(risks, self.ties == "include")
@@ -896,8 +876,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         margins : ndarray of shape (n_problems,)
-            The differences, in the same format as in `predict_alpha`, or -inf for claims that are
-            not kept at any threshold.
+            The differences, in the same format as in `predict_alpha`, or -inf for claims whose
+            threshold is -inf.
         """
         problems, margin = self._decide(X, alpha)
         return problems.shaped(margin)
@@ -1049,7 +1029,7 @@ class ConformalFilter(Settings):
         origin = self._record.origin
         if origin["provenance"].get("label_meaning") == ["supported"]:
             sentence += ". A false claim is a claim that is unsupported by its context"
-        share = max(origin["judges"]["share"])
+        share = max(origin["judges"].get("share", [0]))
         if share > 0:
             judges = ", ".join(origin["judges"]["names"])
             sentence += f". The judge {judges} assigned {share:.0%} of the labels"
@@ -1058,7 +1038,7 @@ class ConformalFilter(Settings):
         return f"{sentence}. {self.calibration_.describe_shown(level)}"
 
     def _level_now(self, alpha=None):
-        """Return the level for which a calibrated filter with unchanged settings is asked."""
+        """Return the level, or raise an error if the filter is not calibrated or was changed."""
         self.check_calibrated()
         guards.refuse_changed(self._record.settings, self._settings)
         return self._level(alpha)
@@ -1111,6 +1091,11 @@ class ConformalFilter(Settings):
                 "decision_function or predict instead"
             )
         return threshold
+
+    @property
+    def n_calibration_(self) -> int:
+        """Number of calibration problems, one for each question."""
+        return self.calibration_.n if hasattr(self, "calibration_") else 0
 
     @property
     def provenance_(self) -> dict[str, list[Any]]:

@@ -298,7 +298,7 @@ class LabelledAnswers:
                 fits = fit_each(used, is_false, block, fits[-1])
             risk = self._path_risks(fits, new, answer)
             bounds = risk + self.resolution * (1 + np.abs(risk))
-            bounds = guards.raised(bounds, answer.features)
+            bounds = guards.raised(bounds, answer)
             settings = self.labels[claims], scored.offsets, self.max_false
             path = self._path_risks(fits, known[claims], scored)
             scores = np.array([nonconformity_scores(row, *settings) for row in path])
@@ -438,6 +438,8 @@ def fit(cf, problems, scorer):
             'with calibration_size="all", features must not learn from labelled answers, got '
             f"{cf.features!r}"
         )
+    if cf._wanted_scorer(problems.columns) == "linear":
+        scorer = ClassifierScorer()  # from which the training of "linear" starts
     is_linear = type(scorer) is ClassifierScorer and scorer.estimator is None
     if not is_linear or scorer.target != "hazard" or scorer.gain is None:
         raise ValueError(
@@ -511,7 +513,7 @@ def _calibrate(cf, problems):
             f"answers that only train, but all {len(rows)} answers are needed for calibration. "
             "Label another one, or use a larger alpha"
         )
-    single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
+    single = guards.raised(np.zeros(labelled.n_claims), labelled)
     cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
     _remember_training(cf, hashes[cf.unused_indices_].to_store())
     part = part[rows]

@@ -27,8 +27,14 @@ from .exceptions import (
     ParameterWarning,
 )
 from .features.columns import reads_edges
-from .graphs.ragged import ranges
-from .identity import has_many_digits, mix, question_groups, read_groups
+from .graphs.ragged import in_blocks, ranges, starts_run
+from .identity import (
+    has_many_digits,
+    is_repeated,
+    mix,
+    question_groups,
+    read_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,6 @@ class Record:
         How the calibration problems were made, as returned by `origin_of`.
     settings : dict
         Settings in calibration.
-    columns_are_fine : bool
-        Whether answers without texts are recognised by their columns.
     """
 
     trained: dict[str, Any]
@@ -57,7 +61,6 @@ class Record:
     level: float | None
     origin: dict[str, Any]
     settings: dict[str, Any]
-    columns_are_fine: bool
 
 
 def refuse_incomplete(record, n_features):
@@ -111,7 +114,7 @@ def origin_of(batch, labels, edges, features):
     has_edges = np.diff(batch.edge_offsets)[needs_edges] > 0
     # Software that does not choose answers or correct edges does not record this.
     assumed = {"chosen_by": "none", "edges_corrected": False}
-    rows = [assumed | row for row in batch.provenance_rows or [{}]]
+    rows = batch.provenance_rows or [{}]
     return {
         "fields": {
             "alternatives": _is_known(batch.alternatives),
@@ -120,8 +123,8 @@ def origin_of(batch, labels, edges, features):
         },
         "precision": _precision_of(batch, is_new=labels is None),
         "provenance": {
-            key: _distinct(row.get(key) for row in rows)
-            for key in _distinct(chain.from_iterable(rows))
+            key: _distinct(row.get(key, assumed.get(key)) for row in rows)
+            for key in _distinct(chain(assumed, *rows))
         },
         "counts": {"alternatives": _numbers_of_alternatives(batch)},
         "edges": {"given": (int(has_edges.sum()), len(has_edges))},
@@ -153,8 +156,8 @@ def _precision_of(batch, is_new):
     """
     if batch.features is None:
         return {}
-    # These rows are enough to recognise the precision.
-    table = np.ascontiguousarray(batch.features[:100_000])
+    # These rows are enough to recognise the precision. Whole numbers up to 2048 have none.
+    table = batch.features[:100_000, batch.fractional]
     with np.errstate(over="ignore"):
         is_short = table == table.astype(np.float16)
     # A float64 number has 52 bits after its first, and a bfloat16 number has 7.
@@ -165,17 +168,16 @@ def _precision_of(batch, is_new):
     is_long[is_long] = has_many_digits(table[is_long])
     is_half = is_long.sum(axis=0) > (is_new and is_finer.any())
     names = batch.feature_names or range(batch.n_features)
-    return {
-        name: [_FINER if finer else _HALF if half else None]
-        for name, finer, half in zip(names, is_finer, is_half, strict=True)
-    }
+    values = np.where(is_finer, _FINER, np.where(is_half, _HALF, "")).tolist()
+    found = zip(batch.fractional.tolist(), values, strict=True)
+    return {name: [None] for name in names} | {names[i]: [v or None] for i, v in found}
 
 
 def _judges_of(batch, labels):
     """Return the proportion of labels that models assigned, and the names of the models."""
+    if batch.provenance is None:
+        return {}
     rows = batch.provenance_rows
-    if not rows:
-        return {"share": [0.0], "names": []}
     judged = batch.problem_of[labels >= 0].tolist()
     sources = [str(rows[i].get("label_source")) for i in judged]
     models = [s.removeprefix("model ") for s in sources if s.startswith("model ")]
@@ -202,7 +204,8 @@ def join_origins(origins):
                 map(sum, zip(*[made[section][key] for made in origins], strict=True))
             )
         # A provenance key that is missing in a part has the value None there.
-        rows = [made[section].get(key, [None]) for made in origins]
+        missing = [] if section == "judges" else [None]
+        rows = [made[section].get(key, missing) for made in origins]
         values = _distinct(chain.from_iterable(rows))
         # The numbers of a part may be short by chance.
         return [_FINER] if section == "precision" and _FINER in values else values
@@ -221,38 +224,42 @@ def compare_origin(record, origin, skipped):
 
     Provenance keys that start with one of the prefixes ``skipped`` are not compared.
     """
-    one_sided = []
     for section in ("fields", "precision", "provenance"):
-        calibrated, asked = record.origin[section], origin[section]
-        if calibrated == asked:
+        if record.origin[section] != origin[section]:
+            _compare(section, record.origin[section], origin[section], skipped)
+    warn_of_alternatives(record, Counter(origin["counts"]["alternatives"]))
+    warn_of_missing_edges(record, origin["edges"]["given"])
+
+
+def _compare(section, calibrated, asked, skipped):
+    """Compare the values of each provenance key, column or field with those in calibration."""
+    if section == "precision" and calibrated.keys().isdisjoint(asked):
+        # If only one side has names, the columns are in the same order.
+        asked = dict(zip(calibrated, asked.values(), strict=False))
+    one_sided = []
+    for key in calibrated | asked:
+        if section == "provenance" and key.startswith(skipped):
             continue
-        if section == "precision" and calibrated.keys().isdisjoint(asked):
-            # If only one side has names, the columns are in the same order.
-            asked = dict(zip(calibrated, asked.values(), strict=False))
-        for key in calibrated | asked:
-            if section == "provenance" and key.startswith(skipped):
-                continue
-            # Only provenance keys and columns may be missing on one side.
-            before = (
-                calibrated[key] if section == "fields" else calibrated.get(key, [None])
+        # Only provenance keys and columns may be missing on one side.
+        before = calibrated[key] if section == "fields" else calibrated.get(key, [None])
+        now = asked.get(key, [None])
+        known = [value for value in before if value is not None]
+        new = [value for value in now if value not in [*before, None]]
+        if known and new:
+            name = f"{section}[{key!r}]"
+            if section == "precision":
+                name = f"the precision of column {key!r}"
+            raise ValueError(
+                f"{name} must be one of the values in calibration, {known}, got "
+                f"{new[0]!r}. The guarantee holds only for problems that were made in the "
+                "same way. Make these problems in the same way, or calibrate again on "
+                "problems made like these"
             )
-            now = asked.get(key, [None])
-            known = [value for value in before if value is not None]
-            new = [value for value in now if value not in [*before, None]]
-            if known and new:
-                name = f"{section}[{key!r}]"
-                if section == "precision":
-                    name = f"the precision of column {key!r}"
-                raise ValueError(
-                    f"{name} must be one of the values in calibration, {known}, got "
-                    f"{new[0]!r}. The guarantee holds only for problems that were made in the "
-                    "same way. Make these problems in the same way, or calibrate again on "
-                    "problems made like these"
-                )
-            is_missing = None in now and None not in before
-            is_one_sided = is_missing or (before == [None]) != (now == [None])
-            if is_one_sided and section == "provenance":
-                one_sided.append(key)
+        is_missing = None in now and None not in before
+        if section == "provenance" and (
+            is_missing or (before == [None]) != (now == [None])
+        ):
+            one_sided.append(key)
     if one_sided:
         warn(
             f"the provenance keys {one_sided} are set only for the calibration problems or only "
@@ -260,8 +267,6 @@ def compare_origin(record, origin, skipped):
             "way. Set the same keys for both",
             GuaranteeWarning,
         )
-    warn_of_alternatives(record, Counter(origin["counts"]["alternatives"]))
-    warn_of_missing_edges(record, origin["edges"]["given"])
 
 
 def warn_of_missing_edges(record, given):
@@ -298,8 +303,7 @@ def warn_of_alternatives(record, counts):
 
 def refuse_unknown_edges(batch):
     """Raise ValueError if the edges of a problem with several claims are unknown."""
-    unknown = ~batch.edges_known & (batch.sizes > 1)
-    if unknown.any():
+    if (unknown := ~batch.edges_known & (batch.sizes > 1)).any():
         first = batch.name_of(np.argmax(unknown))
         raise ValueError(
             f"the edges of {unknown.sum()} of {len(batch)} problems with several "
@@ -329,8 +333,7 @@ def questions_in(record, batch):
 
 def warn_of_several_answers(counts):
     """Warn if there are several answers to the same question."""
-    repeated = [n for n in counts.values() if n > 1]
-    if repeated:
+    if repeated := [n for n in counts.values() if n > 1]:
         warn(
             f"got {sum(repeated)} answers to {counted(len(repeated), 'question')}, but the "
             "guarantee covers neither all answers together nor an answer that is "
@@ -379,21 +382,22 @@ def refuse_seen(use, stored, batch, hashes):
 
 
 def not_held_out(candidates, held):
-    """Return which training candidates equal no held-out answer."""
+    """Return which candidates may train: no copies of held-out answers, if texts name questions."""
     is_compared = (candidates.answer > 0) & (candidates.named_by == "text")
     return ~(is_compared & np.isin(candidates.answer, held.answer))
 
 
 def not_trained(record, part):
-    """Return the rows of answers that equal no training answer, or raise ValueError.
+    """Return the rows of answers that may calibrate, or raise ValueError.
 
-    The share of the other answers is bounded in each group.
+    Unless groups name the questions, copies of training answers are left out, and their share is
+    bounded in each group.
     """
     hashes = part.hashes
     same = np.isin(hashes.answer, record.trained["answer"])
     same &= hashes.named_by != "group"
     stays = hashes.named_by == "answer"
-    _refuse_many(same, same, part, 0.5 if stays else _FEW)
+    _refuse_many(same, same, part, 0.5 if stays else _FEW, n_allowed=0)
     if stays or not same.any():
         return np.arange(len(same))
     warn(
@@ -413,17 +417,16 @@ def check_copies(part, candidates, level):
     hashes, group_of = part.hashes, part.group_of
     in_training = np.isin(hashes.answer, candidates)
     of_group = hashes.answer + mix(group_of.astype(np.uint64))
-    _, first, code, count = np.unique(
-        of_group, return_index=True, return_inverse=True, return_counts=True
-    )
-    is_copy = (hashes.answer > 0) & ((count[code] > 1) | in_training)
+    is_copy = (hashes.answer > 0) & (is_repeated(of_group) | in_training)
     if hashes.named_by == "answer" or not is_copy.any():
         return
     # A pair consists of two calibration answers, or of a calibration and a training answer.
+    first = np.unique(of_group, return_index=True)[1]
     is_second = is_copy.copy()
     is_second[first[~in_training[first]]] = False
     by_text = hashes.named_by == "text"
-    share = _refuse_many(is_copy, is_second, part, _FEW if by_text else 1)
+    most = _FEW if by_text else 1
+    share = _refuse_many(is_copy, is_second, part, most, n_allowed=1)
     count_of = f"{is_copy.sum()} of {len(group_of)} calibration answers"
     if by_text:
         warn(
@@ -441,17 +444,16 @@ def check_copies(part, candidates, level):
         )
 
 
-def _refuse_many(is_copy, is_second, part, most):
+def _refuse_many(is_copy, is_second, part, most, n_allowed):
     """Return the largest share of copies in a group, or raise ValueError if there are too many.
 
-    The error counts the answers of all groups that have too many, so it does not depend on the
+    In each group, ``n_allowed`` answers for which ``is_second`` is True are always allowed. The
+    error counts the answers of all groups that have too many, so it does not depend on the
     order of the rows.
     """
     group_of = part.group_of
     shares = np.bincount(group_of, is_copy) / np.bincount(group_of)
-    has_many = (shares > most) & (
-        np.bincount(group_of, is_second) > (is_copy is not is_second)
-    )
+    has_many = (shares > most) & (np.bincount(group_of, is_second) > n_allowed)
     if has_many.any():
         own = has_many[group_of]
         text = mode(sorted(part.texts[is_copy & own]))
@@ -527,7 +529,7 @@ def resolution_of(scorer, problems, confidence):
     round). The confidences are checked for float32 numbers in the same way.
     """
     batches = {problems.batch, problems.columns}
-    tables = [b.features for b in batches if b.features is not None]
+    tables = [b.features[:, b.fractional] for b in batches if b.features is not None]
     is_single = any(single_columns(t).any() for t in [*tables, confidence[:, None]])
     if is_single and getattr(scorer, "gain", None) is not None:
         _refuse_split_prices(scorer, problems.columns, confidence)
@@ -566,16 +568,14 @@ def lowered(scores, resolution, rounding=0.0):
     return scores - np.maximum(resolution * size, rounding)
 
 
-def raised(risk, table):
+def raised(risk, batch):
     """Raise the prediction risks in rows that contain a float32 number that is not round.
 
     The same problem may have been scored in float64 during calibration, and 0.6 is smaller by
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    # Arrays that fit in the cache are processed in half the time.
-    parts = np.array_split(table, 1 + len(table) // 2000)
-    broken = np.concatenate([_compare_single(part)[1].any(axis=1) for part in parts])
+    broken = _compare_single(batch.features[:, batch.fractional])[1].any(axis=1)
     return -lowered(-risk, _SINGLE * broken)
 
 
@@ -587,10 +587,9 @@ def single_columns(table):
 
 def _compare_single(table):
     """Return which numbers are float32 numbers, and which of these are not round."""
-    with np.errstate(over="ignore"):
-        single = table == table.astype(np.float32)
-        scaled = table * 1024
-        return single, single & (scaled != np.floor(scaled))
+    single = in_blocks(lambda x: x == x.astype(np.float32), table)
+    is_round = in_blocks(lambda x: x * 1024 == np.floor(x * 1024), table)
+    return single, single & ~is_round
 
 
 def below_copies(scores):
@@ -601,12 +600,8 @@ def below_copies(scores):
     compute is unknown. For example, the difference between products near 1e7 is accurate only to
     about 1e-8.
     """
-    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
-    # The difference between two equal infinite scores is NaN.
-    with np.errstate(invalid="ignore"):
-        distance = np.abs(scores - np.round(scores, 3))
-    is_broken = distance > 1e-9 * (1 + np.abs(scores))
-    return lowered(scores, 1e-6 * (is_broken & (count[code] > 1)))
+    is_round = np.isclose(scores, np.round(scores, 3), rtol=1e-9, atol=1e-9)
+    return lowered(scores, 1e-6 * (~is_round & is_repeated(scores)))
 
 
 # Groups. If the group of a problem depends on the other problems in the batch, as its rank does,
@@ -713,8 +708,7 @@ def warn_of_level(calibration, level):
             f"because alpha is the maximum error rate. Did you mean {1 - level:.3g}?",
             ParameterWarning,
         )
-    shortage = calibration.shortage(level)
-    if shortage:
+    if shortage := calibration.shortage(level):
         warn(shortage, CalibrationWarning)
 
 
@@ -740,9 +734,8 @@ def refuse_chosen_labels(batch):
 
 def warn_of_unjudged(batch, labels):
     """Warn if no claim of some calibration problems was judged."""
-    judged = np.unique(batch.problem_of[labels >= 0])
-    n_unjudged = np.count_nonzero(batch.sizes) - len(judged)
-    if n_unjudged:
+    n_judged = starts_run(batch.problem_of[labels >= 0]).sum()
+    if n_unjudged := np.count_nonzero(batch.sizes) - n_judged:
         warn(
             f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
             "true or false. All claims of these problems count as false, so the filter may "
@@ -754,13 +747,18 @@ def warn_of_unjudged(batch, labels):
 
 def warn_of_labels_among_columns(batch, labels):
     """Warn about columns with one value for all true claims and another for all false claims."""
-    is_judged = labels >= 0
+    # If these claims differ from the labels, all claims do.
+    rows = np.concatenate([np.flatnonzero(labels == label)[:1000] for label in (1, 0)])
     # With fewer judged claims, a good score may equal the labels by chance.
-    if not batch.n_features or is_judged.sum() < 20:
+    if not batch.n_features or len(rows) < 20:
         return
     with np.errstate(all="ignore"):
-        matrix = np.corrcoef(batch.features[is_judged].T, labels[is_judged])
+        matrix = np.corrcoef(batch.features[rows].T, labels[rows])
     for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
+        is_judged = labels >= 0
+        judged = batch.features[is_judged, column], labels[is_judged]
+        if abs(np.corrcoef(*judged)[0, 1]) <= 1 - 1e-12:
+            continue
         name = batch.feature_names[column] if batch.feature_names else column
         warn(
             f"the column {printable(name)} has one value for all true claims and another value "
@@ -778,8 +776,7 @@ def warn_of_labels_among_columns(batch, labels):
 
 def warn_of_reversed_edges(batch):
     """Warn if every edge points from a later claim to an earlier one."""
-    edges = batch.edges
-    if len(edges) >= 10 and (np.diff(edges) < 0).all():
+    if len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
         warn(
             "every edge points from a later claim to an earlier claim, so the edges may "
             "be reversed. In an edge (parent, child), the child must depend on the parent",
@@ -795,9 +792,9 @@ def warn_of_direction(confidence, labels, problem_of):
     of as many claims as there are answers with a true claim, and answers with a false claim.
     """
     # These are enough claims to recognise the direction.
-    is_judged = np.flatnonzero(labels >= 0)[:100_000]
-    labels, confidence = labels[is_judged], confidence[is_judged]
-    m, n = (len(np.unique(problem_of[is_judged[labels == label]])) for label in (1, 0))
+    rows = np.flatnonzero(labels >= 0)[:100_000]
+    labels, confidence, problem_of = labels[rows], confidence[rows], problem_of[rows]
+    m, n = (starts_run(problem_of[labels == label]).sum() for label in (1, 0))
     if min(m, n) < 20:
         return
     share = roc_auc_score(labels, confidence)

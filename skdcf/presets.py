@@ -152,6 +152,18 @@ class CoherentConformalFilter(ConformalFilter):
         "training": [None, SoftTraining],
     }
 
+    def _make_columns(self, problems, train):
+        problems, scorer = super()._make_columns(problems, train)
+        is_trained = scorer.uses_relaxation and self.calibration_size != "all"
+        for name in ("relaxation", "training"):
+            if getattr(self, name) is not None and not is_trained:
+                raise ValueError(
+                    f"{name} has no effect, because {scorer!r} is not trained through calibration "
+                    f"if calibration_size={self.calibration_size!r}. Leave {name} at None, or use "
+                    'scorer="linear" or a model such as MLPModel(), and calibration_size=None'
+                )
+        return problems, scorer
+
     @classmethod
     def from_paper(
         cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any

@@ -367,10 +367,10 @@ def column_of(feature, batch):
 
     The feature is specified by its name or its column index.
     """
-    need_features(batch)
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:
+            need_features(batch)
             listed = list(names) or "unknown, because they are not named"
             raise ValueError(
                 f"the feature {feature!r} does not exist. The named scorer is 'linear', and the "
@@ -381,9 +381,10 @@ def column_of(feature, batch):
         raise ValueError(
             f"feature must be a feature name or a column number, got {feature!r}"
         )
-    if not -batch.n_features <= feature < batch.n_features:
+    width = need_features(batch).shape[1]
+    if not -width <= feature < width:
         raise ValueError(
-            f"feature must be a column number less than {batch.n_features}, got {feature}"
+            f"feature must be a column number less than {width}, got {feature}"
         )
     return feature
 

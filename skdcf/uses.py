@@ -26,7 +26,7 @@ def seen(filter, X, groups=None):
     """
     record = filter._record
     batch = check(filter, X)
-    hashes = hashes_of(batch, groups, columns_are_fine=record.columns_are_fine)
+    hashes = hashes_of(batch, groups, columns_are_fine=filter._are_fine)
     found = []
     for stored in (record.trained, record.calibrated):
         mask = hashes.among(stored) | np.isin(hashes.content, stored["content"])

@@ -134,7 +134,7 @@ class CalibratedSearch(BaseEstimator):
         trained = hashes_of(
             check(best, searched[0]),
             searched[2],
-            columns_are_fine=best._record.columns_are_fine,
+            columns_are_fine=best._are_fine,
         ).to_store()
         best._record = replace(best._record, trained=trained)
         best.calibrate(*held)

@@ -40,6 +40,7 @@ from .checks import (
 from .ragged import (
     find_depth,
     find_sweep,
+    in_blocks,
     offsets_of,
     optional_rows,
     pass_on,
@@ -407,6 +408,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         """
         # Everything else that was computed depends on the edges alone.
         batch = self._copy(tables=None)
+        vars(batch).pop("fractional", None)
         batch._set_features(features, feature_names)
         return batch
 
@@ -494,8 +496,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     @property
     def column_names(self) -> list[str]:
         """Names of the feature columns, which are x0, x1, ... if they have no names."""
-        n = self.n_features or 0
-        return list(self.feature_names or (f"x{j}" for j in range(n)))[:n]
+        return [*(self.feature_names or map("x{}".format, range(self.n_features or 0)))]
 
     @property
     def provenance_rows(self) -> list[dict[str, Any]]:
@@ -634,6 +635,15 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def position(self) -> NDArray[np.int64]:
         """Position of each claim in its problem, from 0, as an array of shape (n_claims,)."""
         return np.arange(self.n_claims) - self.offsets[self.problem_of]
+
+    @cached_property
+    def fractional(self) -> NDArray[np.int64]:
+        """Indices of the columns with a number that is not whole, or exceeds 2048."""
+
+        def is_whole(rows):
+            return [((rows == np.rint(rows)) & (abs(rows) <= 2048)).all(axis=0)]
+
+        return np.flatnonzero(~in_blocks(is_whole, self.features).all(axis=0))
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
@@ -915,7 +925,7 @@ class ReasoningGraph:
             else read_only(self.features[mask]),
             "edges": read_only((mask.cumsum() - 1)[edges]),
             "claims": self.claims and tuple(compress(self.claims, mask)),
-            "n_claims": np.count_nonzero(mask),
+            "n_claims": int(np.count_nonzero(mask)),
             "provenance": copy(self.provenance),
             "metadata": copy(self.metadata),
         }

@@ -173,14 +173,6 @@ def test_filter_returns_the_kept_claims():
     assert filter.filter(graphs, output="text") == texts and any(texts)
 
 
-def test_score_is_true_claims_kept_per_problem(data):
-    graphs, y = data
-    filter = HardCF(alpha=0.15).fit(graphs, y)
-    kept = filter.predict(graphs)
-    each = [(m & (row == 1)).sum() for m, row in zip(kept, y, strict=True)]
-    assert filter.score(graphs, y) == pytest.approx(np.mean(each))
-
-
 def test_a_pickle_of_another_version_warns(data, monkeypatch):
     fitted = HardCF("frequency-score").fit(*data)
     made = pickle.dumps(fitted)

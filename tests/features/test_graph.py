@@ -105,25 +105,6 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
     np.testing.assert_array_equal(found.features, expected.features)
 
 
-@pytest.mark.parametrize(
-    "transformer, message",
-    [
-        (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
-        (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
-    ],
-)
-def test_wrong_parameters_are_named(transformer, message, graphs):
-    with pytest.raises(ValueError, match=message):
-        transformer.fit(graphs)
-
-
-def test_no_problems_have_columns_all_the_same(graphs):
-    batch = GraphBatch.from_graphs(graphs)
-    steps = make_pipeline(TextFeatures(), GraphFeatures()).fit(batch)
-    nothing = steps.transform(batch[:0])
-    assert (len(nothing), nothing.n_features) == (0, steps.transform(batch).n_features)
-
-
 def test_missing_columns_are_named_with_those_there(graphs):
     with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*got"):
         paper_features("felm-7").fit(graphs)

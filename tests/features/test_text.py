@@ -90,17 +90,16 @@ def test_words(example):
     assert example["words_in_premises"] == pytest.approx(shared)
 
 
-def test_tiny_numbers():
-    """A hundredth of the smallest number vanishes in rounding and must not divide."""
-    tiny = "0.0000000000000001"
-    graph = ReasoningGraph(None, [], claims=[f"{tiny} + 7"], problem=f"Add {tiny}, 9.")
-    assert all(np.isfinite(value).all() for value in table_of([graph]).values())
-
-
-def test_a_thousand_thousands():
-    graph = ReasoningGraph(
-        None, [], claims=["3 pens"], problem="thousand " * 500 + "hundred " * 500
-    )
+@pytest.mark.parametrize(
+    ("claim", "question"),
+    [
+        # A hundredth of the smallest number vanishes in rounding and must not divide.
+        ("0.0000000000000001 + 7", "Add 0.0000000000000001, 9."),
+        ("3 pens", "thousand " * 500 + "hundred " * 500),
+    ],
+)
+def test_tiny_and_huge_numbers(claim, question):
+    graph = ReasoningGraph(None, [], claims=[claim], problem=question)
     assert all(np.isfinite(value).all() for value in table_of([graph]).values())
 
 

@@ -178,6 +178,7 @@ def test_named_copies_in_other_groups_are_counted():
     [
         (lambda rng: rng.normal(size=(99, 2)), True),
         (lambda rng: np.float32(rng.normal(size=(99, 2))), True),
+        (lambda rng: rng.integers(2**24, 2**25, size=(99, 2)), True),
         (lambda rng: rng.normal(size=(99, 1)), False),
         (lambda rng: rng.normal(size=(99, 2)).round(3), False),
         (lambda rng: rng.integers(0, 8, size=(99, 5)) / 7, False),
@@ -187,6 +188,11 @@ def test_named_copies_in_other_groups_are_counted():
 def test_which_columns_recognise_copies(columns, fine):
     table = np.asarray(columns(np.random.default_rng(0)), dtype=float)
     assert are_fine(as_batch(table)) == fine
+    hashes = [
+        hashes_of(as_batch(rows), columns_are_fine=True).answer.tobytes()
+        for rows in (table, np.float32(table))
+    ]
+    assert len({*hashes}) == 1
     X, y = np.repeat(table, 3, axis=0), np.arange(3 * len(table)) // 3 % 2
     if fine:
         with pytest.raises(ValueError, match="groups="):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
+from skdcf.graphs import as_batch
 
 
 def bfloat16(table):
@@ -90,8 +91,10 @@ def test_parts_are_read_together():
     half[:4] = float16(half[:4])
     rows = np.split(np.arange(200), 50)
     cf.calibrate_parts([cf.calibration_part(half[r], LABELS[r], False) for r in rows])
+    batch = as_batch(np.ones((2, 2)))
+    cf.predict(batch)
     with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):
-        cf.predict(float16(TABLE))
+        cf.predict(batch.replace_features(float16(TABLE[:2])))
 
 
 @pytest.mark.parametrize("online", [False, True])

@@ -205,13 +205,7 @@ class CalibrationPart:
             return rows, rows[:0]
         order = np.lexsort((by_question[rows], group_of[rows]))
         sizes = np.bincount(group_of[rows])
-        # If there are at least 10,000 questions and no two are the same, all of them are used.
-        # The rank is then rounded by at most 1 / (n + 1).
-        most = 10_000 if (self.hashes.question < 0).all() else np.inf
-        counts = [
-            n if n >= most else min(n, guarantee.fewest(n, level))
-            for n in sizes.tolist()
-        ]
+        counts = [min(n, guarantee.fewest(n, level)) for n in sizes.tolist()]
         chosen = order[ranges(np.cumsum(sizes) - sizes, counts)]
         return np.sort(rows[chosen]), np.sort(np.delete(rows, chosen))
 

@@ -256,11 +256,3 @@ def test_one_answer_to_each_question_calibrates_in_each_group():
     assert [one.n for one in cf.calibration_.steps] == [39, 39]
     plain = HardCF(0, alpha=0.2).fit(batch, y.astype(int))
     np.testing.assert_array_equal(cf.max_path_risks_, plain.max_path_risks_)
-
-
-def test_all_of_10000_answers_to_different_questions_calibrate():
-    X = np.random.default_rng(0).uniform(size=(10_004, 1))
-    y = X[:, 0] > 0.1
-    assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 10_004
-    questions = [0, *range(10_003)]
-    assert HardCF(0, alpha=0.1).fit(X, y, groups=questions).n_calibration_ == 9_999

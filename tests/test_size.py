@@ -27,8 +27,8 @@ MOST_TOKENS = {
     "evaluation": 6064,
     "features": 13867,
     "graphs": 6846,
-    "ops": 6802,
-    "top": 36994,
+    "ops": 6758,
+    "top": 36968,
     "training": 3425,
 }
 MOST_LINES = 700

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from importlib import import_module
-from ipaddress import ip_address
 from numbers import Integral, Number, Real
 from typing import Any, TypeAlias
 
@@ -167,14 +166,6 @@ def show(value):
     """Return the ``repr`` of a value on one line, truncated if it is long."""
     text = printable(repr(value))
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def is_loopback(host):
-    """Return whether a host name or address refers to this machine."""
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def warn(message, category):

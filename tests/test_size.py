@@ -17,18 +17,18 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "apps": 1132,
+    "apps": 1172,
     "apps/cli": 7118,
     "apps/labelling": 6880,
-    "apps/llm": 9020,
+    "apps/llm": 9023,
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6064,
     "features": 13867,
-    "graphs": 6846,
+    "graphs": 6886,
     "ops": 6758,
-    "top": 36968,
+    "top": 36933,
     "training": 3425,
 }
 MOST_LINES = 700

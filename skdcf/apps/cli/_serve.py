@@ -5,7 +5,7 @@ import os
 import uvicorn
 
 from ... import load
-from ..._checks import is_loopback
+from .. import is_loopback
 from ..service import create_app
 from ._files import inform
 

@@ -31,9 +31,10 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from ..._checks import import_extra, is_loopback, warn
+from ..._checks import import_extra, warn
 from ..._parameters import Settings, positive
 from ...exceptions import ParameterWarning
+from .. import is_loopback
 from ._replies import ODD, Reply, read_reply, repair_json
 
 

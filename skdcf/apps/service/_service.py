@@ -20,13 +20,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import ClientDisconnect
 
 from ... import guards
-from ..._checks import is_loopback
 from ...datasets.lines import parse_line
 from ...datasets.records import read_graph
 from ...graphs import GraphBatch
 from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
+from .. import is_loopback
 from ..text import AnswerSplitter, kept_text
 
 # Exceptions that an invalid request body may raise. Deeply nested brackets exceed the recursion

@@ -1,7 +1,7 @@
 """Conversion of labels to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, permutations
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,17 +75,21 @@ def _join_rows(rows, batch):
             f"y must contain one array of labels for each of the {len(batch)} problems, "
             f"got {len(rows)}"
         )
-    # A single call is faster than one call for each of a million rows.
-    lists = rows
-    if not all(map(_is_plain, rows)):
-        names = map("the labels of {}".format, map(batch.name_of, range(len(rows))))
-        lists = [*map(listed, rows, names)]
-    for i in np.flatnonzero([*map(len, lists)] != batch.sizes).tolist():
+    is_plain = all(map(_is_plain, rows))
+    sizes = [*map(len if is_plain else _count, rows)]
+    for i in np.flatnonzero(sizes != batch.sizes).tolist():
         raise ValueError(
             f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} claims, got "
             f"the labels {show(rows[i])}. Pass only labelled problems to fit and calibrate"
         )
-    return np.concatenate([*rows]) if lists is rows else [*chain.from_iterable(lists)]
+    if is_plain:  # A single call is faster than one call for each of a million rows.
+        return np.concatenate([*rows])
+    return [value for row in rows for value in listed(row, "the labels of a problem")]
+
+
+def _count(row):
+    """Return the number of labels in a row, or -1 if it is not a sequence."""
+    return len(row) if hasattr(row, "__len__") and getattr(row, "shape", True) else -1
 
 
 def _is_plain(values):

@@ -285,7 +285,7 @@ def _folded(explanation):
     claims = problem_html(
         graph, explanation.kept, explanation.labels, explanation.reasons
     )
-    if graph.claims:
-        text = kept_text(graph, explanation.kept)
-        claims += f'<p style="white-space:pre-line">Filtered text:\n{escape(text)}</p>'
+    text = kept_text(graph, explanation.kept) if graph.claims else ""
+    if text and graph.n_claims <= CLAIMS_LISTED:
+        claims += f'<p>Filtered text:</p><p class="said">{escape(text)}</p>'
     return folded(f"{explanation.heading}: {name}", claims)

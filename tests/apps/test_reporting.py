@@ -30,7 +30,7 @@ def test_answers_that_contradict_the_guarantee_or_drift_are_named(model, monkeyp
     _, text = reporting.compose(model, other, Y[120:], [0.1])
     assert "does not clearly differ" not in text
     other = [g.replace(claims=["so"] * g.n_claims) for g in GRAPHS[120:]]
-    assert "Filtered text:\nso" in reporting.compose(model, other, Y[120:], [0.1])[1]
+    assert '<p class="said">so' in reporting.compose(model, other, Y[120:], [0.1])[1]
 
 
 @pytest.mark.long

@@ -157,7 +157,7 @@ def _precision_of(batch, is_new):
     if batch.features is None:
         return {}
     # These rows are enough to recognise the precision. Whole numbers up to 2048 have none.
-    table = batch.features[:100_000, batch.fractional]
+    table = batch.fractional[1][:100_000]
     with np.errstate(over="ignore"):
         is_short = table == table.astype(np.float16)
     # A float64 number has 52 bits after its first, and a bfloat16 number has 7.
@@ -169,7 +169,7 @@ def _precision_of(batch, is_new):
     is_half = is_long.sum(axis=0) > (is_new and is_finer.any())
     names = batch.feature_names or range(batch.n_features)
     values = np.where(is_finer, _FINER, np.where(is_half, _HALF, "")).tolist()
-    found = zip(batch.fractional.tolist(), values, strict=True)
+    found = zip(batch.fractional[0].tolist(), values, strict=True)
     return {name: [None] for name in names} | {names[i]: [v or None] for i, v in found}
 
 
@@ -529,7 +529,7 @@ def resolution_of(scorer, problems, confidence):
     round). The confidences are checked for float32 numbers in the same way.
     """
     batches = {problems.batch, problems.columns}
-    tables = [b.features[:, b.fractional] for b in batches if b.features is not None]
+    tables = [b.fractional[1] for b in batches if b.features is not None]
     is_single = any(single_columns(t).any() for t in [*tables, confidence[:, None]])
     if is_single and getattr(scorer, "gain", None) is not None:
         _refuse_split_prices(scorer, problems.columns, confidence)
@@ -575,7 +575,7 @@ def raised(risk, batch):
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    broken = _compare_single(batch.features[:, batch.fractional])[1].any(axis=1)
+    broken = _compare_single(batch.fractional[1])[1].any(axis=1)
     return -lowered(-risk, _SINGLE * broken)
 
 
@@ -754,18 +754,18 @@ def warn_of_labels_among_columns(batch, labels):
         return
     with np.errstate(all="ignore"):
         matrix = np.corrcoef(batch.features[rows].T, labels[rows])
-    for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
-        is_judged = labels >= 0
-        judged = batch.features[is_judged, column], labels[is_judged]
-        if abs(np.corrcoef(*judged)[0, 1]) <= 1 - 1e-12:
-            continue
-        name = batch.feature_names[column] if batch.feature_names else column
-        warn(
-            f"the column {printable(name)} has one value for all true claims and another value "
-            f"for all false claims ({is_judged.sum()} judged claims). Leave this column out if it "
-            "was computed from the labels, because new problems have no labels",
-            LabelWarning,
-        )
+        for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
+            is_judged = labels >= 0
+            whole = np.corrcoef(batch.features[is_judged, column], labels[is_judged])
+            if not abs(whole[0, 1]) > 1 - 1e-12:
+                continue
+            name = batch.feature_names[column] if batch.feature_names else column
+            warn(
+                f"the column {printable(name)} has one value for all true claims and another value "
+                f"for all false claims ({is_judged.sum()} judged claims). Leave this column out if "
+                "it was computed from the labels, because new problems have no labels",
+                LabelWarning,
+            )
 
 
 # Direction. If the user passes a risk as the confidence, the guarantee still holds, but fewer

@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "datasets": 11013,
     "evaluation": 6064,
     "features": 13867,
-    "graphs": 6886,
+    "graphs": 6882,
     "ops": 6758,
     "top": 36933,
     "training": 3425,

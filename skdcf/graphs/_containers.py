@@ -150,7 +150,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            Features of the claims. Arrays of dtype float64 are not copied.
+            Features of the claims. Arrays of dtype float64 are not copied, and must not be changed
+            afterwards.
         offsets : array-like of int, shape (n_graphs + 1,)
             Offsets of the problems. The offsets must start at 0, be non-decreasing, and end with
             n_claims.
@@ -637,13 +638,17 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return np.arange(self.n_claims) - self.offsets[self.problem_of]
 
     @cached_property
-    def fractional(self) -> NDArray[np.int64]:
-        """Indices of the columns with a number that is not whole, or exceeds 2048."""
-
-        def is_whole(rows):
-            return [((rows == np.rint(rows)) & (abs(rows) <= 2048)).all(axis=0)]
-
-        return np.flatnonzero(~in_blocks(is_whole, self.features).all(axis=0))
+    def fractional(self) -> tuple[NDArray[np.int64], Floats]:
+        """Indices and values of the columns with a number that is not whole, or exceeds 2048."""
+        table: Any = self.features
+        is_whole = in_blocks(
+            lambda x: [((x == np.rint(x)) & (abs(x) <= 2048)).all(axis=0)], table
+        ).all(axis=0)
+        columns = np.flatnonzero(~is_whole)
+        # Guards reduce rows fastest if the values of a column are adjacent.
+        if is_whole.any():
+            table = table.T[columns].T
+        return columns, table
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
@@ -653,11 +658,13 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     @cached_property
     def sweep(self) -> list[tuple[Any, ...]]:
         """Groups of edges, in which values are passed from parents to children."""
+        if not len(self.edges):
+            return []
         # If there are few positions or many edges, the position is as good as the depth, and is
         # found much faster.
         rank: Any = self.position
         parents, children = self.edges.T
-        size = self.sizes.max(initial=0)
+        size = self.sizes.max()
         if size > 64 + len(children) // 16 or (parents > children).any():
             rank = self.depth
         return find_sweep(self.edges, rank[children])

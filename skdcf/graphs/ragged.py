@@ -128,7 +128,7 @@ def find_sweep(edges, rank):
     """
     # With kind="stable", numpy sorts 16-bit integers in linear time.
     order = np.argsort(
-        rank.astype(np.int16) if rank.max(initial=0) < 2**15 else rank, kind="stable"
+        rank.astype(np.int16) if rank.max() < 2**15 else rank, kind="stable"
     )
     # `take` is faster than an index array for rows.
     edges = np.take(edges, order, axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,9 +94,7 @@ class CalibrationPart:
         taken: Any = {name: getattr(self, name)[rows] for name in _FIELDS}
         return replace(self, groups=groups, **taken)
 
-    def lowered_by(
-        self, change: Callable[..., Floats], *args: float
-    ) -> CalibrationPart:
+    def lowered_by(self, change: Any, *args: float) -> CalibrationPart:
         """Return a part in which the positions of the jumps, and ``lowered``, are lower.
 
         Parameters
@@ -234,6 +232,8 @@ def choose_one_each(questions, order, group_of):
 
     All arrays have shape (n_problems,). The indices are sorted.
     """
+    if (questions < 0).all():  # Each problem has its own question.
+        return np.arange(questions.size)
     by = np.lexsort((order, questions, group_of))
     return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
 

@@ -26,9 +26,9 @@ MOST_TOKENS = {
     "datasets": 11013,
     "evaluation": 6064,
     "features": 13867,
-    "graphs": 6882,
-    "ops": 6758,
-    "top": 36933,
+    "graphs": 6877,
+    "ops": 6750,
+    "top": 36946,
     "training": 3425,
 }
 MOST_LINES = 700

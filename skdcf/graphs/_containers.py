@@ -646,9 +646,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         ).all(axis=0)
         columns = np.flatnonzero(~is_whole)
         # Guards reduce rows fastest if the values of a column are adjacent.
-        if is_whole.any():
-            table = table.T[columns].T
-        return columns, table
+        return columns, table.T[columns].T if is_whole.any() else table
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:

@@ -73,7 +73,7 @@ def in_blocks(function, table):
 
     Overflow, for example in a conversion to float32, is ignored.
     """
-    starts = range(0, max(len(table), 1), 2000)
+    starts = range(0, len(table) or 1, 2000)
     with np.errstate(over="ignore"):
         return np.concatenate([function(table[i : i + 2000]) for i in starts])
 

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from .._checks import show
 from ..graphs.ragged import offsets_of, ranges, segment_ids, starts_run
 from .hard import Array
 
@@ -256,10 +255,10 @@ class Jumps:
     def __post_init__(self) -> None:
         """Raise ValueError if a loss is not in [0, 1] or decreases, or if a position is NaN."""
         sizes = np.diff(self.offsets, prepend=0, append=len(self.loss))
-        if sizes[0] or sizes[-1] or (sizes < 0).any():
+        if sizes[0] or sizes[-1] or sizes.min() < 0:
             raise ValueError(
                 "offsets must start at 0, never decrease and end with the number of jumps, "
-                f"{len(self.loss)}, got {show(self.offsets)}"
+                f"{len(self.loss)}, but lie between {self.offsets[0]} and {self.offsets[-1]}"
             )
         grows = self.is_count or (self._heights(self.loss) >= 0).all()
         within = (self.loss >= 0) & (self.loss <= 1) & ~np.isnan(self.position)

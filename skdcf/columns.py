@@ -30,8 +30,7 @@ class ReadProblems:
     Attributes
     ----------
     batch : GraphBatch
-        The problems as read. If ``edges`` is a function, these problems contain the computed
-        edges.
+        The problems as they were read, with the computed edges if ``edges`` is a function.
     columns : GraphBatch
         The problems with the columns and edges that the scorer uses.
     classes : ndarray of shape (2,) or None

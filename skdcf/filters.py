@@ -113,7 +113,7 @@ class ConformalFilter(Settings):
     # Only `CoherentConformalFilter` has these parameters.
     relaxation = training = None
 
-    # Values of a filter that was neither cloned nor fitted.
+    # `fit` and `clone` replace these values.
     share_ = _labelled = _promised = None
     _record = None  # type: Any
 
@@ -222,7 +222,8 @@ class ConformalFilter(Settings):
                 full.fit(self, problems, scorer)
                 return self
 
-            # All problems calibrate unless something learns, a share is chosen or a size is set.
+            # All problems are used for calibration, unless something learns, a share is chosen or
+            # a size is set.
             calibration = np.arange(len(problems.batch))
             training = candidates = []
             held = problems
@@ -244,14 +245,14 @@ class ConformalFilter(Settings):
                 train, held = problems.take(training), problems.take(calibration)
             task = self._task(problems, training, rng) if learns else None
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
-            # Count on training problems what each share of the answers would let pass.
+            # For each share, count the training answers that would pass, and those that are wrong.
             if self._chooses_share:
                 train = problems.take(training)
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
 
-            # One answer to each question calibrates. Without a split, or if a share is chosen,
-            # no more questions are used than the rank needs.
+            # One answer to each question is used for calibration. Without a split, or if a share
+            # is chosen, no more questions are used than the rank needs.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
                 left_over = self._calibrate_on(self._part(held), fewest, candidates)

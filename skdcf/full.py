@@ -478,8 +478,9 @@ def calibrate(cf, X, y, groups):
 def _calibrate(cf, problems):
     """Choose the calibration answers, and keep all labelled answers for the fits.
 
-    One answer to each question calibrates, and as few as reach the rank at the level of the
-    filter. Other answers to their questions, and copies of them, are in no fit.
+    One answer to each question is used for calibration, and no more answers than the rank at
+    the level of the filter needs. Other answers to their questions, and copies of them, are in
+    no fit.
     """
     part = cf._part(problems)
     hashes = part.hashes

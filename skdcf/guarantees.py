@@ -946,7 +946,8 @@ def leave_one_out(guarantee, jumps, risks):
 
     The running time is O(n log n) for all levels and problems together. With ``show``, an answer
     passes if the smallest path risks of fewer than k0 = ceil(show n) other answers are at most as
-    large as that of the answer, and the other passing answers calibrate.
+    large as that of the answer. Only those of the other answers that pass are used
+    for calibration.
 
     Parameters
     ----------
@@ -1034,7 +1035,7 @@ def choose_share(table, level, delta, counts):
     delta : float or None
         Maximum proportion of calibration sets for which the coverage is too low.
     counts : sequence of int
-        Number of questions that calibrate in each group. Only shares are considered at which every
+        Number of calibration questions in each group. Only shares are considered at which every
         group has rank 1, apart from groups that are too small for any share.
 
     Returns

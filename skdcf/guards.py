@@ -388,7 +388,7 @@ def not_held_out(candidates, held):
 
 
 def not_trained(record, part):
-    """Return the rows of answers that may calibrate, or raise ValueError.
+    """Return the rows of answers that may be used for calibration, or raise ValueError.
 
     Unless groups name the questions, copies of training answers are left out, and their share is
     bounded in each group.
@@ -448,8 +448,8 @@ def _refuse_many(is_copy, is_second, part, most, n_allowed):
     """Return the largest share of copies in a group, or raise ValueError if there are too many.
 
     In each group, ``n_allowed`` answers for which ``is_second`` is True are always allowed. The
-    error counts the answers of all groups that have too many, so it does not depend on the
-    order of the rows.
+    error message counts the answers of all groups that have too many copies, so it is the same
+    for every order of the rows.
     """
     group_of = part.group_of
     shares = np.bincount(group_of, is_copy) / np.bincount(group_of)
@@ -747,7 +747,7 @@ def warn_of_unjudged(batch, labels):
 
 def warn_of_labels_among_columns(batch, labels):
     """Warn about columns with one value for all true claims and another for all false claims."""
-    # If these claims differ from the labels, all claims do.
+    # A column that differs from the labels of these claims cannot equal those of all claims.
     rows = np.concatenate([np.flatnonzero(labels == label)[:1000] for label in (1, 0)])
     # With fewer judged claims, a good score may equal the labels by chance.
     if not batch.n_features or len(rows) < 20:

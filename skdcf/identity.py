@@ -224,8 +224,8 @@ class Hashes:
         ----------
         *number_copies_by : ndarray of shape (n_problems,)
             Values in whose order equal answers to a question are numbered, such as their scores.
-            The last array is the first to be compared. If no two answers have the same content, no
-            values are needed.
+            As in `numpy.lexsort`, the last array is the primary sort key. If no two answers have
+            the same content, no values are needed.
         """
         named = np.maximum(self.question, -1).view(np.uint64)
         answer = mix(mix(named) + self.content)

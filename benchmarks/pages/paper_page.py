@@ -201,9 +201,9 @@ def coverage_sentence(results):
                 least = least_coverage(*sizes, row["tested"], found["n"])
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"Of the {total} mean coverages in the tables, {low} are below the 2.5 % quantile of the "
-        "distribution of a mean over independent folds. By chance, about "
-        f"{0.025 * total:.0f} mean coverages would be expected to fall below this quantile. All "
+        f"Of the {total} mean coverages in the tables, {low} are below the 2.5 % quantile that "
+        "is expected if the folds are independent. By chance, about "
+        f"{0.025 * total:.0f} of them would fall below this quantile. All "
         "methods use the same folds, so the deviations of their coverages are correlated."
     )
 

@@ -73,7 +73,7 @@ segment_min = with_vjp(_pull_min)(hard.segment_min)
 def segment_logsumexp(values, offsets):
     """Compute ``log(sum(exp(values)))`` for each segment, none of which may be empty.
 
-    The gradient of each segment is divided among its values in proportion to their exponentials.
+    The gradient with respect to the values of a segment is their softmax.
     """
     top = hard.segment_max(getval(values), offsets)
     scaled = np.exp(getval(values) - spread(top, offsets))

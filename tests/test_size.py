@@ -25,9 +25,9 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6064,
-    "features": 13867,
+    "features": 13909,
     "graphs": 6877,
-    "ops": 6750,
+    "ops": 6790,
     "top": 36946,
     "training": 3425,
 }

@@ -1,15 +1,15 @@
 """Graph metrics of claims, computed for many acyclic graphs in one call.
 
-The values agree with those of networkx. Pairs of a claim and one of its ancestors are the entries
-of sparse matrices.
+The values agree with those of networkx. Shortest paths are counted for all pairs of a claim and
+one of its ancestors together, one layer of claims after another.
 """
 
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 
-from ..graphs.ragged import starts_run
+from ..graphs.ragged import ranges, starts_run
 from .ancestors import count_ancestors, count_descendants
 
 
@@ -122,10 +122,9 @@ def _measure_paths(batch):
     between = 1.0 * n_above * count_descendants(batch)
     child = batch.edges[:, 1]
     others = np.unique(batch.problem_of[child[~starts_run(child)]])
-    for first in range(0, len(others), 1000):
-        problems = others[first : first + 1000]
-        rows = np.isin(batch.problem_of, problems)
-        distance[rows], between[rows] = _walk(_links(batch[problems]))
+    if len(others):
+        rows = np.isin(batch.problem_of, others)
+        distance[rows], between[rows] = _walk(batch[others])
     size = batch.sizes[batch.problem_of]
     return {
         "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),
@@ -133,29 +132,34 @@ def _measure_paths(batch):
     }
 
 
-def _walk(links):
-    """Return the total distance of each claim from its ancestors, and the paths through it.
-
-    Each matrix in ``fronts`` has the number of shortest paths between the pairs of one distance.
-    """
-    n = links.shape[0]
-    front = eye_array(n, format="csr")
-    fronts = []
-    seen = front
-    distance: Any = 0
-    while front.nnz:
-        distance += len(fronts) * np.bincount(front.indices, minlength=n)
-        fronts.append(front)
-        front = front @ links
-        front = front - front.multiply(seen.astype(bool))
-        seen = seen + front
-    between = np.zeros(n)
-    # The weight of each path is divided among the claims on it. The farthest pairs are processed
+def _walk(batch):
+    """Return the total distance of each claim from its ancestors, and the paths through it."""
+    n = batch.n_claims
+    parent, child = batch.edges.T
+    indptr, source = batch.closure
+    n_sources = np.diff(indptr)
+    target = np.repeat(np.arange(n), n_sources)
+    pairs = target * n + source
+    n_paths = 1.0 * (source == target)
+    distance = np.where(source == target, 0, n)
+    links = []
+    order = np.argsort(batch.depth[child], kind="stable")
+    ends = np.cumsum(np.bincount(batch.depth[child]))
+    for layer in np.split(order, ends[:-1]):
+        # A link leads from the pair (source, parent) to the pair (source, child).
+        n_links = n_sources[parent[layer]]
+        near = ranges(indptr[parent[layer]], n_links)
+        to = np.repeat(child[layer] * n, n_links) + source[near]
+        far = np.searchsorted(pairs, to)
+        np.minimum.at(distance, far, distance[near] + 1)
+        is_shortest = distance[near] < distance[far]
+        near, far = near[is_shortest], far[is_shortest]
+        np.add.at(n_paths, far, n_paths[near])
+        links.append((near, far))
+    # The weight of each path is divided among the claims on it. The deepest claims are processed
     # first (Brandes).
-    share = fronts.pop().power(-1)
-    above = links.T.tocsr()
-    for front in fronts[:0:-1]:
-        passed = (share @ above).multiply(front.astype(bool))
-        between += passed.multiply(front).sum(axis=0)
-        share = front.power(-1) + passed
-    return distance, between
+    weight = np.zeros(len(source))
+    for near, far in links[::-1]:
+        np.add.at(weight, near, 1 / n_paths[far] + weight[far])
+    weight[source == target] = 0
+    return np.bincount(target, distance, n), np.bincount(target, weight * n_paths, n)

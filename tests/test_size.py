@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11013,
     "evaluation": 6064,
-    "features": 13909,
+    "features": 13906,
     "graphs": 6877,
     "ops": 6790,
     "top": 36946,

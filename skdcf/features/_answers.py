@@ -28,7 +28,8 @@ from .sentences import split_paragraph
 
 # Pattern for the markers after whose last occurrence the final answer begins.
 _find_marks = re.compile(
-    r"(?i)\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|(\bchoice(?:\\?_| \(?)(?=[a-h]\b))"
+    r"[\\#AaCc](?i:(?<=\\)boxed ?\{|(?<=#)### ?(?=-?\d)|(?<=\ba)nswer(?: is| ?[:=])"
+    r"|((?<=\bc)hoice(?:\\?_| \(?)(?=[a-h]\b)))"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # Parts of a final answer that would mislead `split_paragraph` about the end of the sentence.
@@ -97,7 +98,7 @@ _match_option = re.compile(
     rf"\(?([a-z])(?!{_another}(?(2)|(?:[).:,;?!]*(?:$| \(| both\b| are\b)|{_another})))"
     r"(?:[).:,]|$| \([^()]*\)?$)"
 ).match
-_find_counted = re.compile(r"(?i)\bhow many (\w+)").findall
+_find_counted = re.compile(r"[Hh](?i:(?<=\bh)ow many (\w+))").findall
 _replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
 

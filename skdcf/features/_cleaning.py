@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Whitespace and markup reveal the source of a text but not whether the text is true.
 _replace_markup = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>").sub
@@ -19,7 +20,7 @@ _replace_steps = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*").sub
 _replace_points = re.compile(r"(?<![\d.])\.(?=\d)").sub
 # A comma followed by three digits is a thousands separator, so 1,200 is one number and 1,20 is
 # two numbers.
-NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
+NUMBER = r"\d\d*(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _find_numerals = re.compile(NUMBER, re.ASCII).findall
 _replace_digits = re.compile(r"[^\D0-9]").sub  # digits of another script
 _find_words = re.compile(r"[a-z]+").findall
@@ -30,7 +31,7 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 # A word that is hyphenated at the end of a line.
 _replace_hyphens = re.compile(
-    r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*\n\s*(?=[^\W\d_])"
+    r"[-\u2010\u00ad](?<=[^\W\d_].)[^\S\n]*\n\s*(?=[^\W\d_])"
 ).sub
 
 
@@ -56,8 +57,6 @@ _FRACTIONS = (
 )
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
-# number words that may precede "hundred" and "thousand"
-_SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
 def unify(text):
@@ -143,6 +142,7 @@ def find_numbers(text):
     return [v for v in values if v == v and v not in IGNORED]
 
 
+@lru_cache(8192)
 def read_numeral(token):
     """Return the value of a numeral with thousands separators, or NaN for a long numeral."""
     if "," in token:
@@ -173,7 +173,7 @@ def find_spelled_numbers(text):
         # quantity.
         if word in _ONES and previous in _TENS:
             numbers[-1] += _ONES[word]
-        elif word in _SCALES and previous in _SCALED and numbers:
+        elif word in _SCALES and previous in NUMBER_WORDS.keys() - _SCALES and numbers:
             numbers[-1] *= _SCALES[word]
         elif word in NUMBER_WORDS:
             numbers.append(NUMBER_WORDS[word])

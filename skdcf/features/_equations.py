@@ -29,6 +29,7 @@ _find_clauses = re.compile(
 _find_tokens = re.compile(
     rf" ?(?:{NUMBER}|[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*|\\[a-z]+|[^\s\d])"  # noqa: RUF001
 ).findall
+_split_sides = re.compile("[=≈]").split
 _has_digit = re.compile(r"\d").search
 _find_units = re.compile("[0-9] ?([a-z]+)").findall
 _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
@@ -101,8 +102,10 @@ def find_results(clauses):
     right_hand_sides : frozenset of float
         The values of the first 200 right-hand sides that can be parsed.
     """
-    sides = (side for c in clauses for side in re.split("[=≈]", c)[1:])
-    values = [evaluate(read_side(side)[0]) for side in islice(sides, 200)]
+    sides = (side for c in clauses for side in _split_sides(c)[1:])
+    values = [
+        evaluate(read_side(side)[0]) for side in islice(sides, 200) if _has_digit(side)
+    ]
     return frozenset(round(value, 6) for value in values if value is not None)
 
 
@@ -135,7 +138,7 @@ def _read_equalities(clauses):
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
-        first, *between, end = re.split("[=≈]", clause, maxsplit=200)
+        first, *between, end = _split_sides(clause, maxsplit=200)
         left = _UNREADABLE
         previous = first
         read = first

@@ -128,9 +128,9 @@ def judge_equality(left, right, rounded):
     values = _evaluate_both(left, right)
     if values is None:
         return None
-    if _agree_as_list(left, right):
-        return True
     a, b = values
+    if _agree(a, b) or _agree_as_list(left, right):
+        return True
     return _explain_gap(a, b, left, right, rounded)
 
 
@@ -220,20 +220,21 @@ _TYPOGRAPHIC = str.maketrans(
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
 _replace_fractions = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}").sub
-_replace_roots = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()").sub
+_replace_roots = re.compile(r"\\sqrt\s?(?=[{\d])|s(?<!\ws)qrt(?=\()").sub
 # In 2\frac{1}{2}, the fraction may be added or multiplied.
 _is_mixed = re.compile(r"\d\s?$").search
-# Pattern for the colon in a time, such as "11:30", or in a ratio, and for numbers such as 0x10.
-_replace_clocks = re.compile(r":(?<=\d:)(?=\d)|(?<![\d.])0[xbo][0-9a-f]+").sub
 # Pattern for an equation in brackets, such as "(3 * 5 = 15)".
 _replace_brackets = re.compile(r"\(([^()=]*=[^()]*)\)").sub
 # Pattern for a remark between numbers, such as "(first day)". The pattern does not match the
 # argument of a function.
 _replace_notes = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)").sub
-_replace_relations = re.compile(
+# Pattern for relations other than equality, for the colon in a time such as "11:30" or in a ratio,
+# and for numbers such as 0x10.
+_replace_unread = re.compile(
     r"!=|\\not *=?|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡"
+    r"|:(?<=\d:)(?=\d)|0(?<![\d.]0)[xbo][0-9a-f]+"
 ).sub
-NEVER = "¿"  # placeholder for every relation other than equality
+NEVER = "¿"  # placeholder for text that makes an equality unreadable
 
 
 def rewrite_plainly(text, drop_notes=True):
@@ -251,7 +252,8 @@ def rewrite_plainly(text, drop_notes=True):
     plain_text : str
         The same text in plain notation.
     """
-    text = text.translate(_TYPOGRAPHIC)
+    if not text.isascii():
+        text = text.translate(_TYPOGRAPHIC)
     if "\\" in text or "{" in text:
         text = _replace_commands(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         # maximum number of nested fractions
@@ -260,7 +262,7 @@ def rewrite_plainly(text, drop_notes=True):
     text = _replace_roots("√", text)
     if drop_notes:
         text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
-    return _replace_relations(NEVER, _replace_clocks(NEVER, text))
+    return _replace_unread(NEVER, text)
 
 
 def _bracket_both(match):

@@ -39,6 +39,7 @@ FLAGS = {
     ),
 }
 _SPELLED = {w: n for w, n in cleaning.NUMBER_WORDS.items() if n not in cleaning.IGNORED}
+_SPECIAL = _SPELLED.keys() | set().union(*FLAGS.values())
 LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -55,8 +56,9 @@ class ClaimText:
         self.n_equal = text.count("=")
         self._clauses = split_clauses(text)
         self.right, self.wrong = check_equalities(self._clauses)
-        numbers += find_quantities(self.words)
-        self.flags = [not self.words.isdisjoint(flag) for flag in FLAGS.values()]
+        special = self.words & _SPECIAL
+        numbers += find_quantities(special)
+        self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(numbers)
 
     @cached_property

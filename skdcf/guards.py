@@ -157,20 +157,30 @@ def _precision_of(batch, is_new):
     if batch.features is None:
         return {}
     # These rows are enough to recognise the precision. Whole numbers up to 2048 have none.
-    table = batch.fractional[1][:100_000]
-    with np.errstate(over="ignore"):
-        is_short = table == table.astype(np.float16)
-    # A float64 number has 52 bits after its first, and a bfloat16 number has 7.
-    is_short |= table.view(np.uint64) & (2**45 - 1) == 0
-    is_finer = ~is_short.all(axis=0)
-    # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
-    is_long = ~is_finer & ((table != np.floor(table)) | (np.abs(table) >= 10_000))
-    is_long[is_long] = has_many_digits(table[is_long])
-    is_half = is_long.sum(axis=0) > (is_new and is_finer.any())
+    columns, table = batch.fractional
     names = batch.feature_names or range(batch.n_features)
-    values = np.where(is_finer, _FINER, np.where(is_half, _HALF, "")).tolist()
-    found = zip(batch.fractional[0].tolist(), values, strict=True)
-    return {name: [None] for name in names} | {names[i]: [v or None] for i, v in found}
+    found = dict.fromkeys(names)
+    # A few rows show that most columns are finer.
+    for n_rows in (100, 100_000):
+        if not len(columns):
+            break
+        is_finer = ~in_blocks(_is_short, table[:n_rows]).all(axis=0)
+        found |= dict.fromkeys([names[i] for i in columns[is_finer]], _FINER)
+        columns, table = columns[~is_finer], table[:, ~is_finer]
+    table = table[:100_000]
+    # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
+    is_long = (table != np.floor(table)) | (np.abs(table) >= 10_000)
+    is_long[is_long] = has_many_digits(table[is_long])
+    is_half = is_long.sum(axis=0) > (is_new and _FINER in found.values())
+    found |= dict.fromkeys([names[i] for i in columns[is_half]], _HALF)
+    return {name: [precision] for name, precision in found.items()}
+
+
+def _is_short(table):
+    """Return which numbers are float16 or bfloat16 numbers."""
+    # A float64 number has 52 bits after its first, and a bfloat16 number has 7.
+    is_bfloat16 = table.view(np.uint64) & (2**45 - 1) == 0
+    return is_bfloat16 | (table == table.astype(np.float16))
 
 
 def _judges_of(batch, labels):
@@ -575,21 +585,29 @@ def raised(risk, batch):
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    broken = _compare_single(batch.fractional[1])[1].any(axis=1)
+    broken = in_blocks(_find_broken_rows, batch.fractional[1])
     return -lowered(-risk, _SINGLE * broken)
 
 
 def single_columns(table):
     """Return which columns contain only float32 numbers, of which at least one is not round."""
-    single, broken = _compare_single(table)
-    return single.all(axis=0) & broken.any(axis=0)
+    single = in_blocks(_find_single, table).all(axis=0)
+    return single & in_blocks(_find_broken, table).any(axis=0)
 
 
-def _compare_single(table):
-    """Return which numbers are float32 numbers, and which of these are not round."""
-    single = in_blocks(lambda x: x == x.astype(np.float32), table)
-    is_round = in_blocks(lambda x: x * 1024 == np.floor(x * 1024), table)
-    return single, single & ~is_round
+def _find_single(table):
+    return table == table.astype(np.float32)
+
+
+def _find_broken(table):
+    """Return which numbers are float32 numbers that are not round."""
+    return _find_single(table) & (table * 1024 != np.floor(table * 1024))
+
+
+def _find_broken_rows(table):
+    # Most columns have no float32 numbers.
+    columns = _find_single(table).any(axis=0)
+    return _find_broken(table[:, columns]).any(axis=1)
 
 
 def below_copies(scores):

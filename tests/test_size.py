@@ -26,9 +26,9 @@ MOST_TOKENS = {
     "datasets": 11013,
     "evaluation": 6064,
     "features": 13906,
-    "graphs": 6877,
+    "graphs": 6918,
     "ops": 6790,
-    "top": 36946,
+    "top": 36999,
     "training": 3425,
 }
 MOST_LINES = 700

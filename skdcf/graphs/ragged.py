@@ -73,9 +73,10 @@ def in_blocks(function, table):
 
     Overflow, for example in a conversion to float32, is ignored.
     """
-    starts = range(0, len(table) or 1, 2000)
+    size = 1 + 60_000 // (1 + table.shape[1])
+    starts = range(0, len(table) or 1, size)
     with np.errstate(over="ignore"):
-        return np.concatenate([function(table[i : i + 2000]) for i in starts])
+        return np.concatenate([function(table[i : i + size]) for i in starts])
 
 
 def read_only(array):

@@ -121,18 +121,18 @@ class Columns:
             The standardised columns.
         """
         features: Any = batch.features
-        mean, scale = _moments(features)
+        mean, scale, _ = _moments(features)
         own = cls(mean, scale, np.full(len(mean), clip))
         if not with_means or batch.sizes.max(initial=0) < 2:
             return own
         whole = own._of_whole(features, batch.sizes)
-        of_whole = _moments(whole[batch.problem_of])
+        mean_of_whole, scale_of_whole, _ = _moments(whole[batch.problem_of])
         # The ridge penalty of the logistic regression at which training starts weighs the columns
         # that describe the whole problem a third as much as the others.
         weight = 3**-0.5
         return cls(
-            np.append(mean, of_whole[0]),
-            np.append(scale, of_whole[1] / weight),
+            np.append(mean, mean_of_whole),
+            np.append(scale, scale_of_whole / weight),
             np.append(own.bound, np.full(len(mean) + 1, clip * weight)),
         )
 
@@ -171,29 +171,24 @@ class Columns:
         return np.hstack([mean + unit * (sums / sizes), np.log(sizes)])
 
 
-def _moments(X):
-    """Return the mean and the scale of each column, which is infinite for constant columns."""
-    mean = X.mean(axis=0)
-    scale = X.std(axis=0)
-    left_out = _is_constant(X, mean, scale) | _is_noise(scale)
-    return mean, np.where(left_out, np.inf, scale)
+def _moments(features):
+    """Return the mean and the scale of each column, and whether it is pure rounding error.
+
+    The scale of columns that are constant or pure rounding error is infinite.
+    """
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
+    # With many rows, rounding of the mean can make the scale of a constant column larger.
+    rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
+    is_constant = (scale <= rounding) | (features == features[:1]).all(axis=0)
+    is_noise = scale <= NOISE * scale.max(initial=0.0)
+    scale = np.where(is_constant | is_noise, np.inf, scale)
+    return mean, scale, is_noise & ~is_constant
 
 
 def noise_columns(features):
     """Return the indices of columns that are not constant but vary only by rounding errors."""
-    mean = features.mean(axis=0)
-    scale = features.std(axis=0)
-    return np.flatnonzero(_is_noise(scale) & ~_is_constant(features, mean, scale))
-
-
-def _is_constant(features, mean, scale):
-    # With many rows, rounding of the mean can make the scale of a constant column larger.
-    rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return (scale <= rounding) | (features == features[:1]).all(axis=0)
-
-
-def _is_noise(scale):
-    return scale <= NOISE * scale.max(initial=0.0)
+    return np.flatnonzero(_moments(features)[2])
 
 
 def smoothed_log_odds(target):

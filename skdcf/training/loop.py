@@ -179,7 +179,18 @@ def train(
         mu = settings.shrinkage / (alpha * (n_questions - n_validation)) ** 2
         pull = mu / len(scores) * -standardised_risk(scores)
 
-        def objective(flat, **halves):
+        half = len(batch) // 2
+        rng = deepcopy(rng)
+
+        def objective(flat):
+            halves = {}
+            if settings.optimizer.halves:
+                # A single problem is in both halves.
+                order = rng.permutation(len(batch))
+                halves = {
+                    "calibration": order[: max(half, 1)],
+                    "prediction": order[half:],
+                }
             scores, risk, worth = simulate(flat, X, batch, plan, **halves)
             value = -worth if settings.loss == "retention" else -anp.log(worth)
             if not mu:
@@ -195,11 +206,13 @@ def train(
             def retention(flat):
                 return simulate(flat, *held)[2]
 
-        fun = value_and_grad(objective)
-        if settings.optimizer.halves:
-            fun = _halved(fun, len(batch), deepcopy(rng))
         x, is_finite = _minimise(
-            fun, x, settings.optimizer, loss_curve, retention, verbose
+            value_and_grad(objective),
+            x,
+            settings.optimizer,
+            loss_curve,
+            retention,
+            verbose,
         )
         if not is_finite:
             message = (
@@ -259,17 +272,6 @@ def _start(init, model, unflatten, x, X, batch, labels):
         if np.std(model(unflatten(start[:-1]), X)) > 1e-3:
             break
     return start
-
-
-def _halved(fun, n, rng):
-    """Return a function that calibrates on a random half of the problems in each call."""
-
-    def halved(flat):
-        order = rng.permutation(n)
-        first, second = np.split(order, [n // 2]) if n > 1 else (order, order)
-        return fun(flat, calibration=first, prediction=second)
-
-    return halved
 
 
 def _minimise(fun, x, optimizer, loss_curve, retention, verbose):

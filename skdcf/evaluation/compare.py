@@ -249,6 +249,8 @@ def summarise(rows, names, alphas, protocol):
     """Return the means over splits of each filter at each level, given the rows of `run_split`."""
     splits = report_table(rows)
     sizes = splits.sizes.mean(axis=0)
+    overlap = sizes[-1] / sizes[0]
+    counts = "loss", "retention", "false_kept", "shown", "false_shown", "passing"
     means = []
     for alpha in alphas:
         tables = [
@@ -258,35 +260,27 @@ def summarise(rows, names, alphas, protocol):
             )
             for name in names
         ]
-        means += [_means(own, tables[0], sizes[-1] / sizes[0]) for own in tables]
+        # Retention of the first filter, with which the others are compared.
+        reference = tables[0].retention
+        for name, own in zip(names, tables, strict=True):
+            row = means_of([getattr(own, count) for count in counts], overlap)
+            change = mean_error(own.retention - reference, overlap)
+            row |= {
+                "alpha": alpha,
+                "target": 1 - alpha,
+                "delta_pct": 100 * (ratio(row["retention"], reference.mean()) - 1),
+                "delta_error": 100 * ratio(change, reference.mean()),
+            }
+            row = {key: float(value) for key, value in row.items()}
+            means.append({"filter": name} | row)
     parts = "/".join(f"{size:.0f}" for size in sizes)
     heading = (
-        f"{len(tables[0].rows)} splits of {parts} problems, {protocol}; delta is relative "
+        f"{len(reference)} splits of {parts} problems, {protocol}; delta is relative "
         f"to {next(iter(names))!r}"
     )
     if (splits.passing < 1).any():
         heading += "; coverage is computed for the problems that pass"
     return report_table(means, heading, splits=splits)
-
-
-def _means(splits, reference, overlap):
-    """Return the means over splits of one filter at one level, compared with another filter.
-
-    ``overlap`` is as in `mean_error`.
-    """
-    names = "loss", "retention", "false_kept", "shown", "false_shown", "passing"
-    means = means_of([getattr(splits, name) for name in names], overlap)
-    baseline = reference.retention.mean()
-    change = mean_error(splits.retention - reference.retention, overlap)
-    means |= {
-        "alpha": splits.alpha[0],
-        "target": splits.target[0],
-        "delta_pct": 100 * (ratio(means["retention"], baseline) - 1),
-        "delta_error": 100 * ratio(change, baseline),
-    }
-    return {"filter": splits.filter[0]} | {
-        name: float(value) for name, value in means.items()
-    }
 
 
 def make_splits(cv, questions, protocol, rng):
@@ -322,7 +316,7 @@ def _cut(codes, shares, rng):
     sizes = np.bincount(codes)
     order = rng.permutation(len(sizes))
     middle = np.cumsum(sizes[order]) - sizes[order] / 2
-    bounds = len(codes) * np.cumsum(shares)[:-1] / np.sum(shares)
+    bounds = len(codes) * np.cumsum(shares)[:-1]
     part = np.empty(len(sizes), int)
     part[order] = np.searchsorted(bounds, middle)
     return tuple(np.flatnonzero(part[codes] == p) for p in range(len(shares)))

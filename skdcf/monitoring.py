@@ -346,11 +346,9 @@ class CoverageMonitor(BettingMonitor):
     def _start(self, filter):
         level = filter._level()
         calibration = filter.calibration_
-        groups = {
-            steps.name: steps
-            for steps in calibration.steps
-            if not steps.keeps_nothing(level)
-        }
+        groups = [
+            steps for steps in calibration.steps if not steps.keeps_nothing(level)
+        ]
         if filter.ties == "include" or not groups:
             raise ValueError(
                 "a monitor requires a filter with a guarantee that keeps something at its alpha, "
@@ -359,25 +357,26 @@ class CoverageMonitor(BettingMonitor):
         is_urn = all(steps.is_count for steps in calibration.steps)
         self.calibration_delta_ = 0.0 if is_urn else self.delta / 2
         self.games_ = []
-        for name, steps in groups.items():
+        for steps in groups:
             mean = None
             if not is_urn:
                 # The loss of the new answer is at most 1. All other answers share the rest.
                 total = max((steps.n + 1) * level - 1, 0.0)
                 delta = self.calibration_delta_ / len(groups)
                 mean = largest_mean(total, steps.n, delta)
-            game = {
-                "group": name,
-                "cut": steps.cut,
-                "n": steps.n,
-                "rank": steps.rank(level),
-                "mean": mean,
-                "n_problems": 0,
-                "lost": 0.0,
-                "log_wealth": 0.0,
-                "state": None,
-            }
-            self.games_.append(game)
+            self.games_.append(
+                {
+                    "group": steps.name,
+                    "cut": steps.cut,
+                    "n": steps.n,
+                    "rank": steps.rank(level),
+                    "mean": mean,
+                    "n_problems": 0,
+                    "lost": 0.0,
+                    "log_wealth": 0.0,
+                    "state": None,
+                }
+            )
         self.n_errors_ = self.n_unwatched_ = 0
 
     def update(self, X: Problems, y: Labels, groups: Groups = None) -> Self:

@@ -196,8 +196,17 @@ def _rows(accepted, labels, question, risk):
         if n == len(sizes):
             note = "from the labels alone: no question is without labels"
     else:
-        rate, n_needed = _corrected(of_judge, of_people, sizes, labelled)
         note = ""
+        error = (of_people - of_judge)[labelled]
+        mean = of_judge.sum() / sizes.sum() + error.sum() / sizes[labelled].sum()
+        of_all = ratio_variance(of_judge, sizes) / len(sizes)
+        of_one = ratio_variance(error, sizes[labelled])
+        squared = of_all + of_one / n
+        reach = stdtrit(n - 1, 0.975) * np.sqrt(squared)
+        rate = np.clip([mean, mean - reach, mean + reach], 0, 1).tolist()
+        # The interval is half as wide if its squared standard error is a quarter.
+        room = squared / 4 - of_all
+        n_needed = np.ceil(of_one / room) if room > 0 else np.nan
     yield "false claims, corrected", *rate, note
     note = "" if np.isfinite(n_needed) else "cannot be reached by labels alone"
     yield "labels to halve the interval", float(n_needed), np.nan, np.nan, note
@@ -217,24 +226,6 @@ def _rows(accepted, labels, question, risk):
             note = ""
         limits = coverage_interval(n_missed, n)
         yield f"missed at {alpha:g}", n_missed / n, *limits, note
-
-
-def _corrected(of_judge, of_people, sizes, known):
-    """Return the corrected rate with its interval, and the labels that halve the interval.
-
-    ``of_judge`` and ``of_people`` are the claims of each question that are false in their view.
-    """
-    n = known.sum()
-    error = (of_people - of_judge)[known]
-    rate = of_judge.sum() / sizes.sum() + error.sum() / sizes[known].sum()
-    of_all = ratio_variance(of_judge, sizes) / len(sizes)
-    of_one = ratio_variance(error, sizes[known])
-    squared = of_all + of_one / n
-    reach = stdtrit(n - 1, 0.975) * np.sqrt(squared)
-    # The interval is half as wide if its squared standard error is a quarter.
-    room = squared / 4 - of_all
-    n_needed = np.ceil(of_one / room) if room > 0 else np.nan
-    return np.clip([rate, rate - reach, rate + reach], 0, 1).tolist(), n_needed
 
 
 def _scores(risk, question, is_false):

@@ -123,20 +123,33 @@ class CalibratedSearch(BaseEstimator):
             ]
             for rows in (rest, held_rows)
         )
+        search = clone(self.search)
+        if search.refit is True:
+            search.refit = False
+        # Answers to one question are in the same fold.
+        folds = as_groups(questions[rest])
+        has_groups = folds is not False
+        cv = search.cv
+        if has_groups and (cv is None or isinstance(cv, Integral)):
+            cv = GroupKFold(cv or 5)
+        X_search, y_search, groups_search = searched
+        search.cv = [
+            *check_cv(cv).split(X_search, y_search, folds if has_groups else None)
+        ]
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(
-                self.search, searched[0], searched[1], questions[rest]
-            )
+            # The filters in the search require metadata routing.
+            with config_context(enable_metadata_routing=True):
+                search.estimator.set_fit_request(groups=True)
+                search.fit(X_search, y_search, groups=folds)
+            best = clone(estimator).set_params(**search.best_params_)
             best.set_params(calibration_size=1).fit(*searched)
         # The problems used to choose the settings count as training problems.
-        trained = hashes_of(
-            check(best, searched[0]),
-            searched[2],
-            columns_are_fine=best._are_fine,
-        ).to_store()
-        best._record = replace(best._record, trained=trained)
+        hashes = hashes_of(
+            check(best, X_search), groups_search, columns_are_fine=best._are_fine
+        )
+        best._record = replace(best._record, trained=hashes.to_store())
         best.calibrate(*held)
         self.best_estimator_ = best
         self.search_ = search
@@ -184,31 +197,3 @@ def _keys(search):
         grids = getattr(search, name, None) or ()
         for grid in [grids] if isinstance(grids, Mapping) else grids:
             yield from grid
-
-
-def choose(search, X, y, questions):
-    """Return an unfitted filter with the best settings, and the fitted search.
-
-    Parameters
-    ----------
-    search : search from scikit-learn
-    X, y
-        Problems and their labels.
-    questions : ndarray of shape (n_problems,)
-        Question of each problem. Answers to one question are in the same fold.
-    """
-    estimator = search.estimator
-    search = clone(search)
-    groups = as_groups(questions)
-    has_groups = groups is not False
-    cv = search.cv
-    if has_groups and (cv is None or isinstance(cv, Integral)):
-        cv = GroupKFold(cv or 5)
-    search.cv = [*check_cv(cv).split(X, y, questions if has_groups else None)]
-    if search.refit is True:
-        search.refit = False
-    # The filters in the search require metadata routing.
-    with config_context(enable_metadata_routing=True):
-        search.estimator.set_fit_request(groups=True)
-        search.fit(X, y, groups=groups)
-    return clone(estimator).set_params(**search.best_params_), search

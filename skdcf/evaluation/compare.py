@@ -23,7 +23,6 @@ from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
 from ..graphs.ragged import number_groups
-from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..uses import check, copy_at
@@ -163,8 +162,7 @@ def compare_filters(
     n -= protocol == "leave-one-out"
     alpha = levels.min()
     needed = max(
-        (filter.guarantee or NoFalseClaim()).problems_needed(alpha)
-        for filter in filters.values()
+        filter._resolved_guarantee.problems_needed(alpha) for filter in filters.values()
     )
     if n < needed:
         warn(

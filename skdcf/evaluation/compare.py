@@ -284,6 +284,8 @@ def summarise(rows, names, alphas, protocol):
 def make_splits(cv, questions, protocol, rng):
     """Return the splits as tuples, which contain the sorted problem indices of each part.
 
+    Raise ValueError if a part is empty, or if two parts share a question.
+
     Parameters
     ----------
     cv : int, iterable of tuples of index arrays, or None
@@ -305,7 +307,21 @@ def make_splits(cv, questions, protocol, rng):
     if not splits:
         raise ValueError(f"cv must contain at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
-        _check_split(parts, number, questions, len(shares))
+        sizes = [len(part) for part in parts]
+        if len(parts) != len(shares) or 0 in sizes:
+            raise ValueError(
+                f"split {number} must have {len(shares)} parts with at least one problem each, "
+                f"got parts of sizes {sizes}. Pass more problems, or more questions with fewer "
+                "answers"
+            )
+        rows = np.concatenate(parts).tolist()
+        members = np.concatenate([np.unique(questions[part]) for part in parts])
+        if len({*rows}) < len(rows) or len({*members}) < len(members):
+            raise ValueError(
+                f"split {number} must contain each problem once and keep all answers to a "
+                "question in the same part. Leave cv at its default, or use a splitter that "
+                "keeps groups together, such as GroupShuffleSplit"
+            )
     return splits
 
 
@@ -318,21 +334,3 @@ def _cut(codes, shares, rng):
     part = np.empty(len(sizes), int)
     part[order] = np.searchsorted(bounds, middle)
     return tuple(np.flatnonzero(part[codes] == p) for p in range(len(shares)))
-
-
-def _check_split(parts, number, codes, n_parts):
-    """Raise ValueError if a part is empty, or if two parts share a question."""
-    sizes = [len(part) for part in parts]
-    if len(parts) != n_parts or 0 in sizes:
-        raise ValueError(
-            f"split {number} must have {n_parts} parts with at least one problem each, got "
-            f"parts of sizes {sizes}. Pass more problems, or more questions with fewer answers"
-        )
-    rows = np.concatenate(parts).tolist()
-    members = np.concatenate([np.unique(codes[part]) for part in parts])
-    if len({*rows}) < len(rows) or len({*members}) < len(members):
-        raise ValueError(
-            f"split {number} must contain each problem once and keep all answers to a "
-            "question in the same part. Leave cv at its default, or use a splitter that "
-            "keeps groups together, such as GroupShuffleSplit"
-        )

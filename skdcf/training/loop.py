@@ -260,11 +260,12 @@ def _start(init, model, unflatten, x, X, batch, labels):
     kind = "coherent" if init == "coherent" else "hazard"
     target, judged = targets_of(kind, labels, batch)
     target = target[judged]
-    start = np.append(x, smoothed_log_odds(~target))
+    if init == "random":
+        return np.append(x, smoothed_log_odds(~target))
     strength = 10 * STRENGTH if init == "coherent" else STRENGTH
     # The penalty can shrink all layers of a network to 0, but training cannot start from
     # weights of 0.
-    for weaker in (1, 10, 100, 1000) if init != "random" else ():
+    for weaker in (1, 10, 100, 1000):
         start = fit_logistic(
             model, X[judged], target, x=x, unflatten=unflatten, C=weaker * strength
         )

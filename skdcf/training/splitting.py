@@ -1,7 +1,6 @@
 """What training makes of its problems: splits by group, standardised columns, a weight."""
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ def holdout_count(name, size, n):
         If no problem would be held out, or if no problem would remain.
     """
     count: Any = size
-    if isinstance(size, Real) and 0 < float(size) < 1:
+    if 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
     if count < 1:
         raise ValueError(

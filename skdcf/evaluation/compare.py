@@ -210,6 +210,7 @@ def run_split(filters, problems, split, alphas, seed):
 def _rows_of_filter(filter, parts, alphas, seed):
     """Return a row of numbers for each level of a filter, fitted on the first part only."""
     train, *rest = parts
+    X, y, groups = rest[-1]
     filter = clone(filter).set_params(calibration_size=1)
     for key, value in filter.get_params().items():
         if value is None and key.endswith("random_state"):
@@ -221,26 +222,22 @@ def _rows_of_filter(filter, parts, alphas, seed):
         # The levels share a fit, unless training or the share of passing answers depends on them.
         if fitted.scorer_.uses_alpha or fitted.share_ is not None:
             later = later[:1]
-        rows += _evaluate(fitted, rest, later, seed)
+        if len(rest) == 1:
+            report = leave_one_out(
+                fitted, X, y, later, groups=groups, n_draws=10, random_state=seed
+            )
+            own = report.rows
+            sizes = [report.n_calibration] * len(own)
+        else:
+            part = fitted.calibration_part(*rest[0])
+            fits = [copy_at(fitted, alpha).calibrate_parts([part]) for alpha in later]
+            counts = counts_of_filters(fits, X, y, later)
+            own = rows_of_levels(later, counts, question_groups(X, groups))
+            sizes = [each.n_calibration_ for each in fits]
+        rows += [
+            row | {"n_calibration": size} for row, size in zip(own, sizes, strict=True)
+        ]
     return rows
-
-
-def _evaluate(fitted, parts, alphas, seed):
-    """Return one row of numbers per level."""
-    X, y, groups = parts[-1]
-    if len(parts) == 1:
-        report = leave_one_out(
-            fitted, X, y, alphas, groups=groups, n_draws=10, random_state=seed
-        )
-        return [row | {"n_calibration": report.n_calibration} for row in report.rows]
-    part = fitted.calibration_part(*parts[0])
-    filters = [copy_at(fitted, alpha).calibrate_parts([part]) for alpha in alphas]
-    counts = counts_of_filters(filters, X, y, alphas)
-    rows = rows_of_levels(alphas, counts, question_groups(X, groups))
-    return [
-        row | {"n_calibration": each.n_calibration_}
-        for row, each in zip(rows, filters, strict=True)
-    ]
 
 
 def summarise(rows, names, alphas, protocol):

@@ -143,10 +143,15 @@ class ReportDisplay(DisplayOfReport):
         for i, (name, line) in enumerate(lines.items()):
             at = line.alpha + gap * (i - (len(lines) - 1) / 2)
             for (column, label), ax in zip(panels.items(), axes, strict=True):
+                # Lengths of the error bars, which may be unknown.
+                error = getattr(line, f"{column}_error", None)
+                if f"{column}_interval_low" in line.rows[0]:
+                    ends = [line.coverage_interval_low, line.coverage_interval_high]
+                    error = abs(np.array(ends) - line.coverage)
                 ax.errorbar(
                     at,
                     getattr(line, column),
-                    yerr=_error(line, column),
+                    yerr=error,
                     label=printable(name),
                     color=f"C{i}",
                     marker="os^DvPX"[i % 7],
@@ -187,14 +192,6 @@ def _lines(report):
     for row in sorted(rows, key=lambda row: row["alpha"]):
         lines.setdefault(row.get("filter", "observed"), []).append(row)
     return {name: Table(own, {}) for name, own in lines.items()}
-
-
-def _error(line, column):
-    """Return the lengths of the error bars, or None if they are unknown."""
-    if f"{column}_interval_low" in line.rows[0]:
-        ends = np.array([line.coverage_interval_low, line.coverage_interval_high])
-        return abs(ends - line.coverage)
-    return getattr(line, f"{column}_error", None)
 
 
 class ScoreDistributionDisplay(DisplayOfReport):

@@ -274,7 +274,7 @@ def save_threshold(
     record = {
         "format": "skdcf thresholds 2",
         "thresholds": thresholds,
-        "n_calibration": int(filter.n_calibration_),
+        "n_calibration": filter.n_calibration_,
         "edges": getattr(filter.edges, "__qualname__", filter.edges),
     }
     return write_text(path, [json.dumps(record, indent=1)])

@@ -1,7 +1,6 @@
 """What training makes of its problems: splits by group, standardised columns, a weight."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ def holdout_count(name, size, n):
     ValueError
         If no problem would be held out, or if no problem would remain.
     """
-    count: Any = size
+    count = size
     if 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
     if count < 1:
@@ -118,7 +117,7 @@ class Columns:
         columns : Columns
             The standardised columns.
         """
-        features: Any = batch.features
+        features = batch.features
         mean, scale, _ = _moments(features)
         own = cls(mean, scale, np.full(len(mean), clip))
         if not with_means or batch.sizes.max(initial=0) < 2:

@@ -167,9 +167,14 @@ def train(
     q = weight_below_errors(labels, batch)
     x, unflatten = flatten(model.init(X.shape[1], rng))
 
-    confidence, simulate = _simulation(
-        model, unflatten, relaxation, settings, alpha=alpha, gain=gain, q=q
-    )
+    def confidence(flat, X, batch):
+        """Compute the confidences, given flat parameters that end with the intercept."""
+        scores = model(unflatten(flat[:-1]), X)
+        if gain is None:
+            return scores
+        return -log_price(flat[-1] - scores, batch, q, gain)
+
+    simulate = _simulation(confidence, relaxation, settings, alpha=alpha, gain=gain)
     x = _start(settings.init, model, unflatten, x, X=X, batch=batch, labels=labels)
     scores = confidence(x, X, batch)
     loss_curve = []
@@ -206,7 +211,7 @@ def train(
             def retention(flat):
                 return simulate(flat, *held)[2]
 
-        x, is_finite = _minimise(
+        x, message = _minimise(
             value_and_grad(objective),
             x,
             settings.optimizer,
@@ -214,26 +219,14 @@ def train(
             retention,
             verbose,
         )
-        if not is_finite:
-            message = (
-                f"loss or gradient was not finite after {len(loss_curve)} iterations, so the "
-                "last finite parameters are kept"
-            )
     params = unflatten(x[:-1])
     is_scaled = settings.unit_variance and gain is None
     scale = float(np.std(model(params, X))) or 1.0 if is_scaled else 1.0
     return TrainingResult(params, x[-1], q, scale, columns, loss_curve, message)
 
 
-def _simulation(model, unflatten, relaxation, training, alpha, gain, q):
-    """Return the confidences, and soft calibration and prediction, as functions of parameters."""
-
-    def confidence(flat, X, batch):
-        """Compute the confidences, given flat parameters that end with the intercept."""
-        scores = model(unflatten(flat[:-1]), X)
-        if gain is None:
-            return scores
-        return -log_price(flat[-1] - scores, batch, q, gain)
+def _simulation(confidence, relaxation, training, alpha, gain):
+    """Return soft calibration and prediction as a function of the parameters."""
 
     def simulate(flat, X, batch, plan, **halves):
         """Compute the confidences, the risks, and the mean gain of the kept true claims."""
@@ -247,7 +240,7 @@ def _simulation(model, unflatten, relaxation, training, alpha, gain, q):
             kept = (kept + 0.001) ** gain
         return scores, risk, anp.mean(kept)
 
-    return confidence, simulate
+    return simulate
 
 
 def _pick(batch, labels, rows):
@@ -276,12 +269,13 @@ def _start(init, model, unflatten, x, X, batch, labels):
 
 
 def _minimise(fun, x, optimizer, loss_curve, retention, verbose):
-    """Return the best parameters, and whether all losses were finite.
+    """Return the best parameters, and a message if a loss was not finite.
 
     Without the function ``retention``, which evaluates validation problems, these are the last.
     """
     best = [x]
     curve = []
+    message = ""
     bar = tqdm(
         desc="training",
         unit="iteration",
@@ -303,8 +297,13 @@ def _minimise(fun, x, optimizer, loss_curve, retention, verbose):
         return n_worse >= optimizer.patience
 
     with bar:
-        last, finite = optimizer.minimize(fun, x, watch)
-    return (best[0] if curve else last), finite
+        last, is_finite = optimizer.minimize(fun, x, watch)
+    if not is_finite:
+        message = (
+            f"loss or gradient was not finite after {len(loss_curve)} iterations, so the "
+            "last finite parameters are kept"
+        )
+    return (best[0] if curve else last), message
 
 
 def _why_nothing_to_learn(labels, scores):

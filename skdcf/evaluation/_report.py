@@ -126,11 +126,11 @@ def per_question(values, questions):
     return np.array([np.bincount(code, row) / n_answers for row in values])
 
 
-def mean_error(values, overlap=0.0):
+def mean_error(values, overlap):
     """Return the standard error of the mean, or NaN for a single value.
 
     If values of splits share problems, ``overlap`` is the number of test problems divided by that
-    of training problems. The correction is that of Nadeau and Bengio (2003).
+    of training problems, and 0 otherwise. The correction is that of Nadeau and Bengio (2003).
     """
     n = len(values)
     return values.std(ddof=1) * np.sqrt(1 / n + overlap) if n > 1 else np.nan

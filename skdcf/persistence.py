@@ -270,7 +270,7 @@ def save_threshold(
         # JSON has no infinity, so infinite thresholds become very large numbers.
         risk = np.clip(filter.threshold(alpha), -1e308, 1e308)
         smallest = np.nextafter(1e-5 * (1 + abs(risk)) - risk, np.inf)
-        thresholds[str(float(alpha))] = float(smallest)
+        thresholds[str(float(alpha))] = smallest
     record = {
         "format": "skdcf thresholds 2",
         "thresholds": thresholds,

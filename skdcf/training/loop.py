@@ -160,8 +160,11 @@ def train(
     n_validation = settings.optimizer.n_validation(n_questions)
     if n_validation:
         rest, rows = hold_out(len(batch), n_validation, groups, rng)
-        held_out, held_labels = _pick(batch, labels, rows)
-        batch, labels = _pick(batch, labels, rest)
+        is_held = np.isin(batch.problem_of, rows)
+        held_out = batch[rows]
+        held_labels = labels[is_held]
+        batch = batch[rest]
+        labels = labels[~is_held]
     columns = Columns.fit(batch, clip, with_means=gain is not None)
     X = columns(batch)
     q = weight_below_errors(labels, batch)
@@ -241,11 +244,6 @@ def _simulation(confidence, relaxation, training, alpha, gain):
         return scores, risk, anp.mean(kept)
 
     return simulate
-
-
-def _pick(batch, labels, rows):
-    """Return the problems at the sorted indices ``rows``, together with their flat labels."""
-    return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
 
 def _start(init, model, unflatten, x, X, batch, labels):

@@ -331,15 +331,15 @@ def fit_logistic(model, X, target, x, unflatten, C):
 
     def penalised(flat):
         weights = flat[:-1]
-        log_odds = model(unflatten(weights), X) + flat[-1]
+        log_odds = model(unflatten(weights), X) - flat[-1]
         log_likelihood = anp.sum(log_sigmoid(sign * log_odds))
         return anp.dot(weights, weights) / 2 - C * log_likelihood
 
-    start = np.append(x, np.log(target.mean() / (1 - target.mean())))
+    start = np.append(x, -np.log(target.mean() / (1 - target.mean())))
     optimizer = LBFGS(max_iter=200)
     optimizer.tolerance = 1e-5
     best, _ = optimizer.minimize(value_and_grad(penalised), start, lambda *_: False)
-    return np.append(best[:-1], -best[-1])
+    return best
 
 
 def standardised_risk(scores):

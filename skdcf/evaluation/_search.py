@@ -1,7 +1,4 @@
-"""Search for settings, and calibrate the best filter on held-out problems.
-
-This module also fits filters, and searches over filters, at one or several levels.
-"""
+"""Search for settings, and calibrate the best filter on held-out problems."""
 
 from __future__ import annotations
 

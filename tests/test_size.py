@@ -24,12 +24,12 @@ MOST_TOKENS = {
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11013,
-    "evaluation": 6064,
+    "evaluation": 5926,
     "features": 13906,
-    "graphs": 6918,
+    "graphs": 6948,
     "ops": 6790,
-    "top": 36999,
-    "training": 3425,
+    "top": 36973,
+    "training": 3272,
 }
 MOST_LINES = 700
 MOST_CAPITALS = 79

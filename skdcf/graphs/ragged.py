@@ -124,8 +124,8 @@ def find_sweep(edges, rank):
     """Group the edges by the rank of their child.
 
     Returns a list of (parents, children, starts), in which the parents of ``children[i]`` are
-    ``parents[starts[i]:starts[i + 1]]``. If the groups are narrow, the only item contains all
-    edges, which are processed one after another, and ``starts`` is None.
+    ``parents[starts[i]:starts[i + 1]]``. The last item may contain the edges of many narrow groups,
+    which are processed one after another. In this case, ``starts`` is None.
     """
     # With kind="stable", numpy sorts 16-bit integers in linear time.
     order = np.argsort(
@@ -135,14 +135,19 @@ def find_sweep(edges, rank):
     edges = np.take(edges, order, axis=0)
     sizes = np.bincount(rank)
     sizes = sizes[sizes > 0]
-    # A Python loop is faster than numpy for groups with fewer edges.
-    if len(edges) < 64 * len(sizes):
-        return [(*edges.T.tolist(), None)]
+    # A Python loop processes 64 edges in the time of one call of numpy, but first has to convert
+    # the values of all claims.
+    n_groups = offsets_of(sizes - 64).argmax()
+    if 0 < n_groups > len(sizes) - 64:
+        n_groups = len(sizes)
+    *groups, rest = np.split(edges, np.cumsum(sizes[:n_groups]))
     sweep = []
-    for group in np.split(edges, np.cumsum(sizes)[:-1]):
+    for group in groups:
         parents, children = group.T
         starts = np.flatnonzero(starts_run(children))
         sweep.append((parents, children[starts], starts))
+    if len(rest):
+        sweep.append((*rest.T.tolist(), None))
     return sweep
 
 

@@ -836,12 +836,9 @@ class Calibration:
     @property
     def passing(self):
         """Proportion of new answers that pass, which is 1 if the guarantee has ``show=1``."""
-        # If the cut is finite, the new answer passes if its rank is among the lowest |B| + 1 of
-        # n + 1.
+        # A new answer passes if its rank is among the lowest |B| + 1 of n + 1.
         passing = [
-            steps.n_all
-            * (1 if np.isposinf(steps.cut) else (steps.n + 1) / (steps.n_all + 1))
-            for steps in self.steps
+            steps.n_all * ((steps.n + 1) / (steps.n_all + 1)) for steps in self.steps
         ]
         return sum(passing) / max(self.n, 1)
 

@@ -966,7 +966,7 @@ def leave_one_out(guarantee, jumps, risks):
         lowest = risks.lowest[rows]
         k0 = conformal.passing_count(len(rows) - 1, guarantee.share) + 1
         n_others = np.searchsorted(np.sort(lowest), lowest, side="right") - 1
-        passing = rows[(n_others < k0) | (k0 == len(rows))]
+        passing = rows[n_others < k0]
         number = np.full(len(risks), -1)
         number[passing] = np.arange(len(passing))
         claims = np.flatnonzero(number[problem_of] >= 0)

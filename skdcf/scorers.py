@@ -43,7 +43,7 @@ from ._parameters import (
 )
 from .exceptions import GuaranteeWarning
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of, optional_rows, segment_ids
+from .graphs.ragged import offsets_of, segment_ids
 from .ops.hard import targets_of
 from .ops.price import exact_log_price
 from .training import splitting
@@ -1085,7 +1085,7 @@ def out_of_fold_confidence(scorer, batch, labels, task):
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     task : FitTask
-        Settings for fitting.
+        Settings for fitting. Its groups are numbered from 0.
 
     Returns
     -------
@@ -1093,12 +1093,11 @@ def out_of_fold_confidence(scorer, batch, labels, task):
         Out-of-fold confidences, which do not depend on the labels in the same fold, or None if
         all problems belong to the same group.
     """
-    groups = np.arange(len(batch)) if task.groups is None else task.groups
-    names, code = np.unique(groups, return_inverse=True)
-    if len(names) == 1:
+    n_groups = task.groups.max() + 1
+    if n_groups == 1:
         return None
-    n_folds = min(3, len(names))
-    fold_of = deepcopy(task.rng).permutation(len(names))[code] % n_folds
+    n_folds = min(3, n_groups)
+    fold_of = deepcopy(task.rng).permutation(n_groups)[task.groups] % n_folds
     jobs = [
         partial(_score_fold, clone(scorer), batch, labels, fold_of == fold, task)
         for fold in range(n_folds)
@@ -1114,7 +1113,7 @@ def _score_fold(scorer, batch, labels, in_fold, task):
     others = ~in_fold
     task = replace(
         task,
-        groups=optional_rows(task.groups, others),
+        groups=task.groups[others],
         rng=deepcopy(task.rng),
         n_jobs=None,
         verbose=0,

@@ -840,7 +840,7 @@ class Calibration:
         passing = [
             steps.n_all * ((steps.n + 1) / (steps.n_all + 1)) for steps in self.steps
         ]
-        return sum(passing) / max(self.n, 1)
+        return sum(passing) / self.n
 
     def shown(self, level):
         """Return the proportion of calibration answers that have a kept claim at a level.
@@ -855,7 +855,7 @@ class Calibration:
         proportion : float
             The proportion.
         """
-        return sum(steps.n_shown(level) for steps in self.steps) / max(self.n, 1)
+        return sum(steps.n_shown(level) for steps in self.steps) / self.n
 
     def false_among_shown(self, level):
         """Return the expected proportion of shown texts with a false claim.

@@ -286,6 +286,7 @@ class ConformalFilter(Settings):
             self.features_: Any = fit_columns(self.features_, train.batch, train.labels)
         columns = self._with_columns(problems.batch)
         scorer = as_scorer(self._wanted_scorer(columns), columns)
+        scorer.validate()
         return replace(problems, columns=columns), scorer
 
     def _split(self, problems, learns, order, rng):

@@ -1033,14 +1033,9 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Raises
     ------
     ValueError
-        If the value cannot be converted, or if a parameter is invalid.
+        If the value cannot be converted.
     """
-    new_scorer = _make(scorer, batch.feature_names or ())
-    new_scorer.validate()
-    return new_scorer
-
-
-def _make(scorer, names):
+    names = batch.feature_names or ()
     if scorer is None:
         return FrequencyScorer() if "frequency-score" in names else ClassifierScorer()
     if isinstance(scorer, str) and scorer == "linear":

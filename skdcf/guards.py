@@ -115,6 +115,9 @@ def origin_of(batch, labels, edges, features):
     # Software that does not choose answers or correct edges does not record this.
     assumed = {"chosen_by": "none", "edges_corrected": False}
     rows = batch.provenance_rows or [{}]
+    # Answers without claims do not count.
+    texts = () if batch.alternatives is None else batch.alternatives[batch.sizes > 0]
+    counts = [sum(map(bool, map(str.strip, row))) for row in texts if row is not None]
     return {
         "fields": {
             "alternatives": _is_known(batch.alternatives),
@@ -126,7 +129,7 @@ def origin_of(batch, labels, edges, features):
             key: _distinct(row.get(key, assumed.get(key)) for row in rows)
             for key in _distinct(chain(assumed, *rows))
         },
-        "counts": {"alternatives": _numbers_of_alternatives(batch)},
+        "counts": {"alternatives": counts},
         "edges": {"given": (int(has_edges.sum()), len(has_edges))},
         "judges": {} if labels is None else _judges_of(batch, labels),
     }
@@ -134,12 +137,6 @@ def origin_of(batch, labels, edges, features):
 
 def _is_known(column):
     return [False] if column is None else _distinct(v is not None for v in column)
-
-
-def _numbers_of_alternatives(batch):
-    """Return the number of alternatives of each answer that has claims and alternatives."""
-    rows = () if batch.alternatives is None else batch.alternatives[batch.sizes > 0]
-    return [sum(map(bool, map(str.strip, row))) for row in rows if row is not None]
 
 
 def _distinct(values):
@@ -369,7 +366,7 @@ class EarlierAnswers:
         warn_of_alternatives(record, self._n_alternatives)
         asked = questions_in(record, batch)
         self._n_answers.update(asked)
-        warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
+        warn_of_several_answers({q: self._n_answers[q] for q in asked})
 
 
 # Seen before. When the same answers, under reworded questions, were used for both training and

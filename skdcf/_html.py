@@ -38,7 +38,7 @@ def folded(title, inside):
 CLAIMS_LISTED = 400
 
 
-def decisions(n_claims, kept=None, labels=None):
+def decisions(n_claims, kept, labels):
     """Yield whether each claim is kept, its label, and both in words, such as "kept, false".
 
     None for ``kept`` means that all claims are kept, and None for ``labels`` that all are true. The

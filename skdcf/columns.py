@@ -18,7 +18,7 @@ from ._checks import other_row, warn
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
-from .graphs.ragged import optional_rows, ranges
+from .graphs.ragged import ranges
 from .labels import pack_labels, read_column
 from .scorers import Scorer
 
@@ -43,7 +43,7 @@ class ReadProblems:
     batch: GraphBatch
     columns: GraphBatch
     classes: NDArray[Any] | None
-    labels: NDArray[Any] | None
+    labels: Any
     hashes: Any = None
 
     def shaped(self, values, as_classes=False):
@@ -63,8 +63,8 @@ class ReadProblems:
             self,
             batch=batch,
             columns=batch if self.columns is self.batch else self.columns[rows],
-            labels=optional_rows(self.labels, claims),
-            hashes=optional_rows(self.hashes, rows),
+            labels=self.labels[claims],
+            hashes=self.hashes[rows],
         )
 
     def unlabelled(self):

@@ -443,8 +443,8 @@ class SingleFeatureCF(HardCF):
     def _wanted_scorer(self, batch):
         feature = self.feature
         if feature is None:
-            usual = FrequencyScorer().feature
-            feature = usual if usual in (batch.feature_names or ()) else 0
+            names = batch.column_names
+            feature = "frequency-score" if "frequency-score" in names else 0
         return FrequencyScorer(feature=feature, beta_mix=self.beta_mix, over=self.over)
 
 

@@ -582,7 +582,7 @@ class ConformalFilter(Settings):
     @property
     def _chooses_share(self):
         """Whether the filter chooses the proportion of answers that may pass."""
-        return self.guarantee is not None and self.guarantee.show == "auto"
+        return self._resolved_guarantee.show == "auto"
 
     @property
     def _resolved_guarantee(self):

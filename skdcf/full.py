@@ -336,7 +336,7 @@ class FullCalibration(Calibration):
     """
 
     def __init__(self, guarantee, part, n_labelled):
-        groups = part.groups or [None] * len(part)
+        groups = part.group_of.tolist()
         levels = [
             groups[: i + 1].count(g) / (groups.count(g) + 1)
             for i, g in enumerate(groups)

@@ -76,7 +76,7 @@ class Settings(BaseEstimator):
         own = vars(cls)
         is_new = "fit" in own and "requires_fit" not in own
         if is_new and not getattr(cls, "requires_fit", True):
-            cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
+            cls.requires_fit = None  # type: ignore[attr-defined, misc]
 
     @classmethod
     # The result is cached, because scikit-learn inspects the signature in every clone and

@@ -91,7 +91,7 @@ class CalibrationPart:
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """Return a part that contains only the given rows."""
         groups = self.groups and [self.groups[i] for i in np.arange(len(self))[rows]]
-        taken: Any = {name: getattr(self, name)[rows] for name in _FIELDS}
+        taken = {name: getattr(self, name)[rows] for name in _FIELDS}
         return replace(self, groups=groups, **taken)
 
     def lowered_by(self, change: Any, *args: float) -> CalibrationPart:
@@ -215,7 +215,7 @@ def number(groups, n):
     """
     if groups is None:
         return np.zeros(n, np.int64)
-    numbers: dict[Any, int] = {}
+    numbers = {}
     return np.array([numbers.setdefault(g, len(numbers)) for g in groups], np.int64)
 
 

@@ -500,7 +500,18 @@ class ClassifierScorer(PricedScorer):
         can_learn = X.shape[1] and 0 < target.sum() < len(target)
         if self.requires_fit and can_learn:
             if self.estimator is None:
-                self.estimator_ = _fit_logistic(X, target)
+                from sklearn.linear_model import LogisticRegression
+                from sklearn.pipeline import make_pipeline
+                from sklearn.preprocessing import StandardScaler
+
+                pipeline = make_pipeline(
+                    StandardScaler(),
+                    LogisticRegression(C=splitting.STRENGTH, max_iter=1000),
+                )
+                # The settings are fixed, so scikit-learn's parameter validation is skipped in
+                # each fold.
+                with config_context(skip_parameter_validation=True):
+                    self.estimator_ = pipeline.fit(X, target.astype(int))
                 scaler, regression = self.estimator_.named_steps.values()
                 self._weights = regression.coef_[0] / scaler.scale_
                 self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
@@ -565,20 +576,6 @@ class ClassifierScorer(PricedScorer):
         X = batch.features.copy()
         X[:, self._noise] = 0.0
         return X
-
-
-def _fit_logistic(X, target):
-    """Standardise the features and fit a logistic regression."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    pipeline = make_pipeline(
-        StandardScaler(), LogisticRegression(C=splitting.STRENGTH, max_iter=1000)
-    )
-    # The settings are fixed, so scikit-learn's parameter validation is skipped in each fold.
-    with config_context(skip_parameter_validation=True):
-        return pipeline.fit(X, target.astype(int))
 
 
 # Weights and biases of each layer.

@@ -4,8 +4,6 @@ Reports are displayed as tables in terminals and notebooks. Text from users and 
 only in this module.
 """
 
-from __future__ import annotations
-
 from html import escape as escape_markup
 from pathlib import Path
 from textwrap import shorten

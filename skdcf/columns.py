@@ -1,7 +1,5 @@
 """Read the problems and labels that a filter method receives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

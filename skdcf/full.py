@@ -18,8 +18,6 @@ place of the path risk, so a filter decides as usual. To the fit, an answer adds
 order in which they are stored, up to and including the first claim that is not true.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any

@@ -4,8 +4,6 @@ A guard raises an error or issues a warning. Guards are functions of what `fit` 
 new problems, and stand in this file under a comment that states what is lost without them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain

@@ -4,8 +4,6 @@ The risk of a claim is computed only from this claim and earlier claims, in cali
 `predict` alike, so the decision about the last claim of an incomplete answer is final.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .graphs import ReasoningGraph

@@ -116,7 +116,7 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """Return the problems with the edges computed by a function."""
     edges = []
-    for i in np.flatnonzero(batch.sizes > 1).tolist():
+    for i in np.flatnonzero(batch.sizes > 1):
         graph = batch[i]
         if graph.claims is None:
             raise ValueError(

@@ -767,7 +767,7 @@ def warn_of_labels_among_columns(batch, labels):
         return
     with np.errstate(all="ignore"):
         matrix = np.corrcoef(batch.features[rows].T, labels[rows])
-        for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
+        for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12):
             is_judged = labels >= 0
             whole = np.corrcoef(batch.features[is_judged, column], labels[is_judged])
             if not abs(whole[0, 1]) > 1 - 1e-12:

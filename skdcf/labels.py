@@ -77,7 +77,7 @@ def _join_rows(rows, batch):
         )
     is_plain = all(map(_is_plain, rows))
     sizes = [*map(len if is_plain else _count, rows)]
-    for i in np.flatnonzero(sizes != batch.sizes).tolist():
+    for i in np.flatnonzero(sizes != batch.sizes):
         raise ValueError(
             f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} claims, got "
             f"the labels {show(rows[i])}. Pass only labelled problems to fit and calibrate"

@@ -210,7 +210,7 @@ class ConformalFilter(Settings):
         with unchanged_on_error(self):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            self._seed = check_random_state(self.random_state).randint(2**31 - 1)
             # Columns that need no labels are made from all problems.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
@@ -548,7 +548,7 @@ class ConformalFilter(Settings):
                 raise ValueError('show="auto" requires the training answers. Call fit')
             # The share is chosen for the number of questions in each group.
             rows, _ = part.choose(guarantee, level, False)
-            counts = np.bincount(part.group_of[rows]).tolist()
+            counts = np.bincount(part.group_of[rows])
             table = self.share_table_
             self.share_ = choose_share(table, level, guarantee.delta, counts)
             guarantee.show = self.share_

@@ -585,7 +585,7 @@ class Steps:
 
     def keeps_nothing(self, level):
         """Return whether no claim can be kept at a level."""
-        return bool(self.level_after[0] > level)
+        return self.level_after[0] > level
 
     def n_shown(self, level):
         """Return the number of calibration answers that have a kept claim."""

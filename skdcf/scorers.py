@@ -1032,7 +1032,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ValueError
         If the value cannot be converted.
     """
-    names = batch.feature_names or ()
+    names = batch.column_names
     if scorer is None:
         return FrequencyScorer() if "frequency-score" in names else ClassifierScorer()
     if isinstance(scorer, str) and scorer == "linear":

@@ -35,9 +35,9 @@ Groups: TypeAlias = ArrayLike | Literal[False] | None
 
 def mix(x):
     """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+    return x ^ (x >> 31)
 
 
 def _bits(values):
@@ -46,7 +46,7 @@ def _bits(values):
 
 def rounded_bits(values):
     """Return the bits of numbers without their last digits, which depend on the processor."""
-    return (_bits(values) + np.uint64(2**28)) >> np.uint64(29)
+    return (_bits(values) + 2**28) >> 29
 
 
 def hash_text(text):
@@ -113,23 +113,23 @@ def _is_fine(column):
 def hash_numbers(batch):
     """Return a hash of the columns and edges of each problem."""
     parent, child = batch.position[batch.edges].T.astype(np.uint64)
-    edges = mix(parent + mix(child + np.uint64(1)))
-    sums = reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
+    edges = mix(parent + mix(child + 1))
+    sums = reduce_segments(np.add, edges, batch.edge_offsets, 0)
     return mix(_sum_columns(batch, _bits) + sums)
 
 
 def _sum_columns(batch, bits_of):
     """Return the sum of hashes of the claims in each problem, given the bits of their columns."""
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
-    odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
+    odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | 1
     own = in_blocks(lambda rows: _fold(bits_of(rows)) @ odd, table)
     claims = mix(batch.position.astype(np.uint64)) + own
-    sums = reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
+    sums = reduce_segments(np.add, mix(claims), batch.offsets, 0)
     return sums + batch.sizes.astype(np.uint64)
 
 
 def _fold(bits):
-    return bits ^ (bits >> np.uint64(29))
+    return bits ^ (bits >> 29)
 
 
 def problem_digest(graph):

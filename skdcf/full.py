@@ -216,7 +216,7 @@ class LabelledAnswers:
 
     @cached_property
     def _is_false(self):
-        return (self.labels[self._is_added] != 1).astype(float)
+        return self.labels[self._is_added] != 1
 
     @cached_property
     def _scored(self):
@@ -232,7 +232,7 @@ class LabelledAnswers:
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
         rows = self._standardised(self.batch.features)[self._is_added]
         start = np.zeros(rows.shape[1])
-        start[-1] = smoothed_log_odds(self._is_false == 1)
+        start[-1] = smoothed_log_odds(self._is_false)
         if len({*self._is_false}) < 2:
             return start
         return newton(rows, self._is_false, start)

@@ -111,7 +111,7 @@ def is_missing(value):
     if value is None or type(value).__name__ == "NAType":
         return True
     differs = value != value
-    return isinstance(differs, (bool, np.bool_)) and bool(differs)
+    return isinstance(differs, (bool, np.bool_)) and differs
 
 
 def is_number(value):

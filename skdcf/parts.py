@@ -205,7 +205,7 @@ class CalibrationPart:
         sizes = np.bincount(group_of[rows])
         counts = [min(n, guarantee.fewest(n, level)) for n in sizes.tolist()]
         chosen = order[ranges(np.cumsum(sizes) - sizes, counts)]
-        return np.sort(rows[chosen]), np.sort(np.delete(rows, chosen))
+        return np.sort(rows[chosen]), np.delete(rows, chosen)
 
 
 def number(groups, n):
@@ -214,9 +214,9 @@ def number(groups, n):
     ``groups`` is a list of length n, or None. The numbers are an int array of shape (n,).
     """
     if groups is None:
-        return np.zeros(n, np.int64)
+        return np.zeros(n, int)
     numbers = {}
-    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], np.int64)
+    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], int)
 
 
 def first_claims(batch):

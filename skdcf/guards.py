@@ -688,7 +688,7 @@ def comparable(value):
 
 def refuse_changed(before, now):
     """Raise ValueError if a setting that affects the threshold differs."""
-    for name in [*before, *now]:
+    for name in before | now:
         if before.get(name) != now.get(name):
             raise ValueError(
                 f"{name} of the filter or its guarantee must not change after calibration, but it "

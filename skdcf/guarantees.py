@@ -34,7 +34,7 @@ shown texts of a batch (Gazin, Heller, Marandon and Roquain, arXiv:2403.12295).
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -58,7 +58,7 @@ __all__ = ["ExpectedFalse", "Guarantee", "Jumps", "NoFalseClaim"]
 
 
 @settings
-class Guarantee(Settings, metaclass=ABCMeta):
+class Guarantee(Settings, ABC):
     """Base class for guarantees.
 
     A user-defined guarantee must implement three methods: `jumps` returns how the loss of each

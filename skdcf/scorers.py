@@ -14,7 +14,7 @@ model into a scorer, trains one.
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -99,7 +99,7 @@ class FitTask:
     verbose: int = 0
 
 
-class Scorer(Settings, metaclass=ABCMeta):
+class Scorer(Settings, ABC):
     """Base class for scorers, which compute the confidence in each claim.
 
     Claims with higher confidence are safer. A subclass must implement `confidence`, and also

@@ -967,7 +967,7 @@ class FunctionScorer(Scorer):
 
     function: Callable[[GraphBatch], ArrayLike]
 
-    def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
+    def fit(self, batch, labels=None, task=None):
         """Store a copy of the function without fitting anything.
 
         Parameters
@@ -996,8 +996,8 @@ class FunctionScorer(Scorer):
         self.function_ = deepcopy(self.function)
         return self
 
-    def confidence(self, batch: GraphBatch) -> Floats:
-        return np.asarray(self.function_(batch))
+    def confidence(self, batch):
+        return self.function_(batch)
 
 
 def scorer_requires_fit(scorer):

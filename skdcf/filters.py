@@ -1001,7 +1001,7 @@ class ConformalFilter(Settings):
 
     # ------------------------------------------------------------ what the filter states
 
-    def describe(self, alpha: float | None = None) -> str:
+    def describe(self, alpha: Level = None) -> str:
         """Describe the guarantee, the source of the labels and the error rate among shown texts.
 
         Parameters

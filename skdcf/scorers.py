@@ -539,7 +539,7 @@ class ClassifierScorer(PricedScorer):
         model: Any = self.estimator_
         if hasattr(model, "get_booster") and len(X):
             # The probabilities of xgboost are too coarse near 1.
-            return -model.predict(X, output_margin=True).astype(np.float64)
+            return -model.predict(X, output_margin=True).astype(float)
         scores = self._decide(X)
         if model is None or hasattr(model, "decision_function"):
             return -scores
@@ -1007,7 +1007,7 @@ def scorer_requires_fit(scorer):
     return type(scorer).fit is not Scorer.fit
 
 
-def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
+def as_scorer(scorer, batch):
     """Return an unfitted scorer for the problems of ``batch``.
 
     Parameters

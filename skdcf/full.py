@@ -27,7 +27,7 @@ import numpy as np
 from . import guards
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import ranges
+from .graphs.ragged import offsets_of, ranges
 from .guarantees import Calibration, Jumps, NoFalseClaim
 from .online import on_prefixes, refuse_late_parents
 from .ops.ancestors import sum_ancestors
@@ -211,7 +211,7 @@ class LabelledAnswers:
     @cached_property
     def _is_added(self):
         """Whether each claim is used in the fit: all earlier claims of its answer must be true."""
-        n_false = np.append(0, np.cumsum(self.labels != 1))
+        n_false = offsets_of(self.labels != 1)
         return n_false[:-1] == n_false[self.batch.offsets[self.batch.problem_of]]
 
     @cached_property
@@ -525,7 +525,7 @@ def _calibrate(cf, problems):
         gain=cf.scorer_.gain,
         max_false=guarantee.max_false,
         online=cf.online,
-        resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
+        resolution=single.max(initial=cf.scorer_.resolution),
     )
     cf.calibration_ = FullCalibration(cf.calibration_.guarantee, part, len(labelled))
     cf.nonconformity_scores_ = cf.calibration_.scores

@@ -205,9 +205,7 @@ def join_origins(origins):
 
     def join(section, key):
         if section == "edges":
-            return tuple(
-                map(sum, zip(*[made[section][key] for made in origins], strict=True))
-            )
+            return np.sum([made[section][key] for made in origins], axis=0).tolist()
         # A provenance key that is missing in a part has the value None there.
         missing = [] if section == "judges" else [None]
         rows = [made[section].get(key, missing) for made in origins]
@@ -500,7 +498,7 @@ def _smaller_batches(n):
 def _explained_by_rounding(confidence):
     """Return the largest allowed difference between two confidences in the same claim."""
     # Confidences computed in float32 differ by about 1e-6.
-    return _SINGLE * max(np.abs(confidence).max(initial=0.0), 1.0)
+    return _SINGLE * np.abs(confidence).max(initial=1.0)
 
 
 def measure_rounding(confidence_alone, batch, confidence):
@@ -515,7 +513,7 @@ def measure_rounding(confidence_alone, batch, confidence):
     for rows in _smaller_batches(len(batch)):
         claims = ranges(batch.offsets[rows], batch.sizes[rows])
         difference = np.abs(confidence_alone(batch[rows]) - confidence[claims])
-        worst = max(worst, difference.max(initial=0.0))
+        worst = difference.max(initial=worst)
         if worst > bound:
             raise ValueError(
                 f"{batch.locate(claims[np.argmax(difference)])}: the confidences must not depend "

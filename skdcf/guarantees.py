@@ -927,7 +927,7 @@ class Calibration:
 
 def _split_groups(part):
     rows = rows_of_groups(part.groups)
-    return {name: part[own] for name, own in rows.items()}
+    return {name: part[np.array(own)] for name, own in rows.items()}
 
 
 def rows_of_groups(groups):
@@ -935,7 +935,7 @@ def rows_of_groups(groups):
     rows = {}
     for i, group in enumerate(groups):
         rows.setdefault(group, []).append(i)
-    return {name: np.array(own) for name, own in rows.items()}
+    return rows
 
 
 def leave_one_out(guarantee, jumps, risks):
@@ -962,7 +962,8 @@ def leave_one_out(guarantee, jumps, risks):
     """
     levels = np.full(len(risks.path_risk), np.inf)
     problem_of = segment_ids(risks.offsets)
-    for rows in rows_of_groups(risks.groups or [None] * len(risks)).values():
+    for own in rows_of_groups(risks.groups or [None] * len(risks)).values():
+        rows = np.array(own)
         lowest = risks.lowest[rows]
         k0 = conformal.passing_count(len(rows) - 1, guarantee.share) + 1
         n_others = np.searchsorted(np.sort(lowest), lowest, side="right") - 1

@@ -179,7 +179,7 @@ class LabelList(list[Any]):
     def __getitem__(self, key: Any) -> Any:
         if is_integer(key):
             return super().__getitem__(key)
-        positions = np.arange(len(self))[key].tolist()
+        positions = np.arange(len(self))[key]
         return LabelList(map(super().__getitem__, positions))
 
 

@@ -77,7 +77,7 @@ def refuse_incomplete(record, n_features):
         "judges": (),
     }
     for section, names in needed.items():
-        if {*names} - {*origin.get(section, ())} or section not in origin:
+        if section not in origin or {*names} - {*origin[section]}:
             raise ValueError(
                 f"the saved filter must contain {[section, *names]}. Fit the filter again"
             )

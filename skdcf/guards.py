@@ -151,24 +151,22 @@ def _precision_of(batch, is_new):
     """
     if batch.features is None:
         return {}
-    # These rows are enough to recognise the precision. Whole numbers up to 2048 have none.
     columns, table = batch.fractional
-    names = batch.feature_names or range(batch.n_features)
-    found = dict.fromkeys(names)
-    # A few rows show that most columns are finer.
+    precision = np.full(batch.n_features, None)
+    # A few rows show that most columns are finer. Whole numbers up to 2048 have no precision.
     for n_rows in (100, 100_000):
-        if not len(columns):
-            break
-        is_finer = ~in_blocks(_is_short, table[:n_rows]).all(axis=0)
-        found |= dict.fromkeys([names[i] for i in columns[is_finer]], _FINER)
-        columns, table = columns[~is_finer], table[:, ~is_finer]
-    table = table[:100_000]
-    # Numbers with at most four significant digits, such as whole numbers below 10,000, are round.
-    is_long = (table != np.floor(table)) | (np.abs(table) >= 10_000)
-    is_long[is_long] = has_many_digits(table[is_long])
-    is_half = is_long.sum(axis=0) > (is_new and _FINER in found.values())
-    found |= dict.fromkeys([names[i] for i in columns[is_half]], _HALF)
-    return {name: [precision] for name, precision in found.items()}
+        if len(columns):
+            is_finer = ~in_blocks(_is_short, table[:n_rows]).all(axis=0)
+            precision[columns[is_finer]] = _FINER
+            columns, table = columns[~is_finer], table[:100_000, ~is_finer]
+    if len(columns):
+        # Numbers with at most four significant digits are round.
+        is_long = (table != np.floor(table)) | (np.abs(table) >= 10_000)
+        is_long[is_long] = has_many_digits(table[is_long])
+        is_half = is_long.sum(axis=0) > (is_new and _FINER in precision)
+        precision[columns[is_half]] = _HALF
+    names = batch.feature_names or range(batch.n_features)
+    return dict(zip(names, precision[:, None].tolist(), strict=True))
 
 
 def _is_short(table):

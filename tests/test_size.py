@@ -26,9 +26,9 @@ MOST_TOKENS = {
     "datasets": 11013,
     "evaluation": 5926,
     "features": 13906,
-    "graphs": 6948,
+    "graphs": 6971,
     "ops": 6790,
-    "top": 36973,
+    "top": 36581,
     "training": 3272,
 }
 MOST_LINES = 700

@@ -645,9 +645,13 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         def count(block):
             others = (block != np.rint(block)) | (abs(block) > 2048)
             # The product of matrices is the fastest sum.
-            return [np.ones(len(block), np.float32) @ others.astype(np.float32)]
+            return [np.ones(len(block), np.float32) @ others]
 
-        columns = np.flatnonzero(in_blocks(count, table).sum(axis=0))
+        # A few rows may show that all columns are fractional.
+        counts = in_blocks(count, table[:100]).sum(axis=0)
+        if not counts.all():
+            counts = in_blocks(count, table).sum(axis=0)
+        columns = np.flatnonzero(counts)
         # Guards reduce rows fastest if the values of a column are adjacent.
         is_fewer = len(columns) < table.shape[1]
         return columns, table.T[columns].T if is_fewer else table

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards
+from ._arrays import number_groups, starts_run
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
 from .graphs import GraphBatch, Problems
-from .graphs.ragged import number_groups, starts_run
 from .guarantees import NoFalseClaim
 from .identity import (
     Groups,

@@ -12,11 +12,11 @@ from sklearn.utils.validation import (
 )
 
 from . import guards
+from ._arrays import ranges
 from ._checks import other_row, warn
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
-from .graphs.ragged import ranges
 from .labels import pack_labels, read_column
 from .scorers import Scorer
 

@@ -28,6 +28,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards, online
+from ._arrays import number_groups
 from ._checks import Floats, Seed, check_alpha, check_choice, is_number
 from ._parameters import (
     HasMethods,
@@ -46,8 +47,7 @@ from .features.columns import (
     columns_require_fit,
     fit_columns,
 )
-from .graphs import GraphBatch, Problems, answer_text
-from .graphs.ragged import number_groups
+from .graphs import GraphBatch, Problems
 from .guarantees import (
     Calibration,
     Guarantee,
@@ -918,7 +918,14 @@ class ConformalFilter(Settings):
         guards.warn_of_several_answers(guards.questions_in(self._record, batch))
         masks = batch.split(margin > 0)
         kept = [graph.subgraph(mask) for graph, mask in zip(batch, masks, strict=True)]
-        return kept if output == "graphs" else [answer_text(graph) for graph in kept]
+        if output == "graphs":
+            return kept
+        if batch.claims is None and batch.n_claims:
+            raise ValueError(
+                "the claims must have texts for output='text', but they have none. Pass claims= "
+                "to the graphs"
+            )
+        return ["\n".join(graph.claims or ()) for graph in kept]
 
     def score(self, X: Problems, y: Labels, alpha: Level = None) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.

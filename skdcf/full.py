@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from . import guards
+from ._arrays import offsets_of, ranges
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of, ranges
 from .guarantees import Calibration, Jumps, NoFalseClaim
 from .online import on_prefixes, refuse_late_parents
 from .ops.ancestors import sum_ancestors

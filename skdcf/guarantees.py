@@ -44,11 +44,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ._arrays import segment_ids
 from ._checks import check_alpha, counted, warn
 from ._parameters import Settings, StrOptions, at_least, fraction, settings
 from .exceptions import CalibrationWarning
 from .graphs import GraphBatch
-from .graphs.ragged import segment_ids
 from .identity import read_groups
 from .ops import conformal
 from .ops.conformal import Jumps

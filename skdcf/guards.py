@@ -16,6 +16,7 @@ import joblib
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from ._arrays import in_blocks, ranges, starts_run
 from ._checks import counted, printable, show, warn
 from .edges import chain_edges
 from .exceptions import (
@@ -25,7 +26,6 @@ from .exceptions import (
     ParameterWarning,
 )
 from .features.columns import reads_edges
-from .graphs.ragged import in_blocks, ranges, starts_run
 from .identity import (
     has_many_digits,
     is_repeated,

@@ -25,9 +25,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arrays import in_blocks, reduce_segments, starts_run
 from ._checks import check_groups, is_integer, is_missing, show
 from .graphs import GraphBatch, ReasoningGraph, as_batch
-from .graphs.ragged import in_blocks, reduce_segments, starts_run
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None

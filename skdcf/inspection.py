@@ -18,8 +18,7 @@ from ._checks import Seed, check_count
 from ._html import Table
 from .evaluation import CalibratedSearch, leave_one_out
 from .filters import ConformalFilter
-from .graphs import Problems, ReasoningGraph
-from .graphs.ragged import pass_on
+from .graphs import Problems, ReasoningGraph, pass_on
 from .labels import Labels
 from .uses import check
 

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._arrays import offsets_of
 from ._checks import is_integer, is_missing, is_number, listed, show
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of
 
 #: Labels as one array per problem, or as one flat array.
 Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike

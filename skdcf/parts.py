@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import guards
+from ._arrays import ranges, reduce_segments, starts_run
 from ._checks import Floats
-from .graphs.ragged import ranges, reduce_segments, starts_run
 from .guarantees import Guarantee, Jumps, NoFalseClaim
 from .identity import Hashes, hash_question, is_repeated, mix, rounded_bits
 from .ops.hard import segment_min

@@ -30,6 +30,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
+from ._arrays import offsets_of, segment_ids
 from ._checks import Floats, is_integer, warn
 from ._jobs import run_jobs
 from ._parameters import (
@@ -43,7 +44,6 @@ from ._parameters import (
 )
 from .exceptions import GuaranteeWarning
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of, segment_ids
 from .ops.hard import targets_of
 from .ops.price import exact_log_price
 from .training import splitting

@@ -34,9 +34,9 @@ from skdcf import (
     SingleFeatureCF,
     XGBoostCF,
 )
+from skdcf._arrays import offsets_of, ranges
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
-from skdcf.graphs.ragged import offsets_of, ranges
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ConfTrScorer

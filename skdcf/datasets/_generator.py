@@ -32,10 +32,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
+from .._arrays import offsets_of
 from .._checks import Seed, check_choice, check_count
 from ..features import DomainIndicators
-from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.ragged import offsets_of, pass_on
+from ..graphs import GraphBatch, ReasoningGraph, pass_on
 from ..labels import LabelList
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 

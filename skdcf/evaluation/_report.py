@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .. import full
+from .._arrays import number_groups, offsets_of
 from .._checks import Seed, check_alphas, check_count
 from .._html import Table
 from ..filters import ConformalFilter
 from ..graphs import Problems
-from ..graphs.ragged import number_groups, offsets_of
 from ..guarantees import Calibration, PathRisks
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..identity import Groups

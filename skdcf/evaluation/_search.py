@@ -15,12 +15,12 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from .. import full
+from .._arrays import number_groups
 from .._checks import Seed
 from .._parameters import settings, take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs
-from ..graphs.ragged import number_groups
 from ..identity import Groups, hashes_of, question_groups
 from ..labels import Labels
 from ..training.splitting import hold_out

@@ -17,12 +17,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .. import full
+from .._arrays import number_groups
 from .._checks import Seed, check_alphas, check_choice, warn
 from .._html import Table
 from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
-from ..graphs.ragged import number_groups
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..uses import check, copy_at

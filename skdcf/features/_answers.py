@@ -17,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._parameters import settings
-from ..graphs import GraphBatch
-from ..graphs.ragged import pass_on
+from ..graphs import GraphBatch, pass_on
 from ._cleaning import clean, list_names, remove_markup
 from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
 from ._expression import NEVER, evaluate, rewrite_plainly

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..graphs import GraphBatch
-from ..graphs.ragged import pass_on, reduce_segments
+from .._arrays import reduce_segments
+from ..graphs import GraphBatch, pass_on
 from ..ops.ancestors import sum_ancestors
 from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses

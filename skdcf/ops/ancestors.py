@@ -9,7 +9,8 @@ The result for a claim depends only on the problem of the claim, and is bitwise 
 
 import numpy as np
 
-from ..graphs.ragged import pass_on, starts_run
+from .._arrays import starts_run
+from ..graphs import pass_on
 
 
 def find_highest(values, batch):

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from ..graphs.ragged import offsets_of, ranges, segment_ids, starts_run
+from .._arrays import offsets_of, ranges, segment_ids, starts_run
 from .hard import Array
 
 

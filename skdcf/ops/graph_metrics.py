@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..graphs.ragged import ranges, starts_run
+from .._arrays import ranges, starts_run
 from .ancestors import count_ancestors, count_descendants
 
 

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs.ragged import pass_on, reduce_segments, segment_ids
+from .._arrays import reduce_segments, segment_ids
+from ..graphs import pass_on
 
 Array: TypeAlias = NDArray[Any]
 

@@ -20,7 +20,7 @@ never costs less than its ancestors.
 
 import numpy as np
 
-from ..graphs.ragged import offsets_of, segment_ids, starts_run
+from .._arrays import offsets_of, segment_ids, starts_run
 from .ancestors import sum_ancestors
 
 

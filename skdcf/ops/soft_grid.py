@@ -23,7 +23,7 @@ import autograd.numpy as anp
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..graphs.ragged import offsets_of, ranges, segment_ids, slices
+from .._arrays import offsets_of, ranges, segment_ids, slices
 from .hard import Array
 from .segments import (
     scatter_sum,

@@ -7,7 +7,7 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
 
-from ..graphs.ragged import offsets_of
+from .._arrays import offsets_of
 from .ancestors import sum_ancestors, sum_descendants
 from .price import log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp

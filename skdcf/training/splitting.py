@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graphs.ragged import number_groups, offsets_of
+from .._arrays import number_groups, offsets_of
 from ..ops.hard import Array, below_true_claims, segment_sum
 
 

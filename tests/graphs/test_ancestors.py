@@ -8,7 +8,7 @@ import pytest
 from random_graphs import chain, random_edges
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf.graphs.ragged import pass_on
+from skdcf.graphs import pass_on
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,

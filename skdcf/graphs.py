@@ -2,58 +2,140 @@
 
 A `GraphBatch` holds many problems, and a `ReasoningGraph` is one problem, which is checked as a
 batch of one. The arrays are checked when a batch is made, and never change.
+
+Values are passed from parents to children in one sweep over the edges, layer by layer. A batch of
+small problems has a few wide layers, which numpy processes in a single call each. A long chain
+has many narrow layers, whose edges are processed one by one.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain, compress
+from operator import add, or_
 from textwrap import shorten
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import (
+from ._arrays import (
+    in_blocks,
+    offsets_of,
+    optional_rows,
+    ranges,
+    read_only,
+    segment_ids,
+    slices,
+    starts_run,
+)
+from ._checks import (
+    ROWS,
     Floats,
+    check_column,
     check_list,
+    check_names,
+    check_table,
+    check_value,
+    column_names,
     is_integer,
     listed,
     printable,
     show,
     warn,
 )
-from .._html import batch_html, graph_html
-from ..exceptions import ParameterWarning
-from .checks import (
-    ROWS,
-    check_column,
-    check_names,
-    check_table,
-    check_value,
-    column_names,
-)
-from .ragged import (
-    find_depth,
-    find_sweep,
-    in_blocks,
-    offsets_of,
-    optional_rows,
-    pass_on,
-    ranges,
-    read_only,
-    segment_ids,
-    slices,
-    sort_edges,
-)
+from ._html import batch_html, graph_html
+from .exceptions import ParameterWarning
 
 #: Values of claims or problems, in which None means that the value is unknown.
 Values: TypeAlias = Iterable[Any] | None
 _Objects: TypeAlias = NDArray[np.object_] | None
+
+
+def pass_on(ufunc, values, batch):
+    """Combine the value of each claim with the values of its ancestors in a single pass.
+
+    The running time is O(claims + edges) for all graphs together. ``ufunc`` is numpy's maximum,
+    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.graphs import pass_on
+    >>> from skdcf.ops.ancestors import sum_ancestors
+    >>> diamond = [(0, 1), (0, 2), (1, 3), (2, 3)]
+    >>> batch = GraphBatch.from_arrays(np.zeros((4, 1)), [0, 4], diamond)
+    >>> pass_on(np.maximum, np.array([5, 7, 1, 2]), batch)
+    array([5, 7, 5, 7])
+    >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
+    array([ 5, 12,  6, 15])
+    """
+    out = np.array(values)
+    for parents, children, starts in batch.sweep:
+        if starts is None:
+            # The Python function that does the same to two numbers is faster.
+            joins = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
+            join: Any = ufunc if out.ndim > 1 else joins[ufunc]
+            cells = out.tolist() if out.ndim == 1 else [*out]
+            for parent, child in zip(parents, children, strict=True):
+                cells[child] = join(cells[child], cells[parent])
+            return np.array(cells, out.dtype)
+        inherited = ufunc.reduceat(out[parents], starts)
+        out[children] = ufunc(out[children], inherited)
+    return out
+
+
+def sort_edges(edges, ends, n_claims):
+    """Return the distinct edges, sorted by (child, parent), in a new array.
+
+    The rows of ``ends`` are the parents and the children of the edges.
+    """
+    key = ends[1] * n_claims + ends[0]
+    if (key[1:] > key[:-1]).all():
+        return edges.astype(np.int64, order="C")
+    key.sort(kind="stable")  # np.unique is much slower.
+    key = key[starts_run(key)]
+    child = key // n_claims
+    return np.stack([key - child * n_claims, child], axis=1)
+
+
+def find_depth(edges, n_claims):
+    """Return the length of the longest path to each claim. The edges are sorted by child.
+
+    Raises
+    ------
+    graphlib.CycleError
+        If there is a cycle. The second argument of the error contains its claims.
+    """
+    depth = np.zeros(n_claims, np.int32)
+    layer = n_before = 0
+    # Remove the edges of one layer at a time, while a layer has more than 2 % of the edges.
+    while (len(edges) and len(edges) < 0.98 * n_before) or not layer:
+        layer += 1
+        n_before = len(edges)
+        depth[edges[:, 1]] = layer
+        # Only parents that are children of remaining edges have reached this layer.
+        edges = edges[depth[edges[:, 0]] == layer]
+    if not len(edges):
+        return depth
+    if (edges[:, 0] >= edges[:, 1]).any():
+        parents = defaultdict(list)
+        for parent, child in edges.tolist():
+            parents[child].append(parent)
+        place = {c: i for i, c in enumerate(TopologicalSorter(parents).static_order())}
+        edges = edges[np.argsort([place[child] for child in edges[:, 1].tolist()])]
+    # Now all edges to a parent precede the edges from it.
+    cells = depth.tolist()
+    for parent, child in zip(*edges.T.tolist(), strict=True):
+        if cells[child] <= cells[parent]:
+            cells[child] = cells[parent] + 1
+    return np.array(cells, np.int32)
 
 
 class GraphBatch(Sequence["ReasoningGraph"]):
@@ -116,10 +198,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     tables = None
 
     def __init__(self) -> None:
-        raise TypeError(
-            "a GraphBatch must not be constructed directly. Use "
-            "GraphBatch.from_graphs(graphs) or GraphBatch.from_arrays(...)"
-        )
+        raise TypeError("use GraphBatch.from_graphs or GraphBatch.from_arrays instead")
 
     @classmethod
     def _trusted(cls, **fields):
@@ -308,10 +387,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             except CycleError as error:
                 cycle = np.array(error.args[1])
                 i = self.problem_of[cycle[0]]
-                path = " -> ".join(map(str, cycle[:30] - self.offsets[i]))
+                path = shorten(" -> ".join(map(str, cycle[:30] - self.offsets[i])), 80)
                 raise ValueError(
-                    f"{self.name_of(i)}: the edges contain a self-loop or a cycle: "
-                    f"{shorten(path, 80)}"
+                    f"{self.name_of(i)}: the edges contain a self-loop or a cycle: {path}"
                 ) from None
         return pairs
 
@@ -549,12 +627,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch cannot be converted to a numeric array. Use "
-                "make_pipeline(GraphFeatures(), TextFeatures()) instead of a FeatureUnion to "
-                "add columns. Pass estimators for tables to the filter, for example "
-                "HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). Use "
-                "skdcf.inspection.permutation_importance to shuffle columns, and list(batch) "
-                "to get a list of graphs"
+                "a GraphBatch cannot be converted to a numeric array. Add columns with "
+                "make_pipeline, pass features=StandardScaler() or the like to the filter, and "
+                "shuffle columns with skdcf.inspection.permutation_importance"
             )
         return np.fromiter(self, object, len(self))
 
@@ -653,8 +728,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             counts = in_blocks(count, table).sum(axis=0)
         columns = np.flatnonzero(counts)
         # Guards reduce rows fastest if the values of a column are adjacent.
-        is_fewer = len(columns) < table.shape[1]
-        return columns, table.T[columns].T if is_fewer else table
+        return columns, table if counts.all() else table.T[columns].T
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
@@ -663,17 +737,40 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     @cached_property
     def sweep(self) -> list[tuple[Any, ...]]:
-        """Groups of edges, in which values are passed from parents to children."""
-        if not len(self.edges):
-            return []
+        """Groups of edges by the rank of their child, from which `pass_on` passes values on.
+
+        Each group is a tuple (parents, children, starts), in which the parents of ``children[i]``
+        are ``parents[starts[i]:starts[i + 1]]``. The last item may contain the edges of many narrow
+        groups, which are processed one after another. In this case, ``starts`` is None.
+        """
+        parents, children = self.edges.T
         # If there are few positions or many edges, the position is as good as the depth, and is
         # found much faster.
         rank: Any = self.position
-        parents, children = self.edges.T
-        size = self.sizes.max()
+        size = self.sizes.max(initial=0)
         if size > 64 + len(children) // 16 or (parents > children).any():
             rank = self.depth
-        return find_sweep(self.edges, rank[children])
+        rank = rank[children]
+        if size < 2**15:
+            rank = rank.astype(np.int16)  # numpy sorts them in linear time.
+        # `take` is faster than an index array for rows.
+        edges = np.take(self.edges, np.argsort(rank, kind="stable"), axis=0)
+        sizes = np.bincount(rank)
+        sizes = sizes[sizes > 0]
+        # A Python loop processes 64 edges in the time of one call of numpy, but first has to
+        # convert the values of all claims.
+        n_groups = offsets_of(sizes - 64).argmax()
+        if 0 < n_groups > len(sizes) - 64:
+            n_groups = len(sizes)
+        *groups, rest = np.split(edges, np.cumsum(sizes[:n_groups]))
+        sweep: list[tuple[Any, ...]] = []
+        for group in groups:
+            parents, children = group.T
+            starts = np.flatnonzero(starts_run(children))
+            sweep.append((parents, children[starts], starts))
+        if len(rest):
+            sweep.append((*rest.T.tolist(), None))
+        return sweep
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -904,8 +1001,7 @@ class ReasoningGraph:
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
-                f"v must be a claim position from 0 to {self.n_claims - 1}, got {v} for "
-                f"{self.n_claims} claims"
+                f"v must be a claim position from 0 to {self.n_claims - 1}, got {v}"
             )
         import networkx as nx
 
@@ -1187,32 +1283,3 @@ def pack_graphs(X: Any) -> GraphBatch | None:
     if not X or any(isinstance(item, ReasoningGraph) for item in X):
         return GraphBatch.from_graphs(X)
     return None
-
-
-def answer_text(graph: ReasoningGraph) -> str:
-    """Return the claims of an answer as a text with one claim per line.
-
-    The text with the layout of the original answer is returned by
-    `skdcf.apps.text.kept_text`.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        The answer.
-
-    Returns
-    -------
-    text : str
-        The claim texts, joined by line breaks.
-
-    Raises
-    ------
-    ValueError
-        If the claims do not have texts.
-    """
-    if graph.claims is None and graph.n_claims:
-        raise ValueError(
-            f"the claims of {graph!r} must have texts, but they have none. Pass claims= to the "
-            "graph"
-        )
-    return "\n".join(graph.claims or ())

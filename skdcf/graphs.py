@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import add, or_
 from textwrap import shorten
 from typing import Any, TypeAlias, overload
@@ -776,8 +776,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Offsets and rows of the ancestors of each claim, including the claim, in order.
 
-        Up to 64 claims of each problem are passed along the edges together, as the bits of an
-        integer.
+        The ancestors of a claim are passed along the edges as the bits of an integer, which is a
+        uint64 if no problem has more than 64 claims, and otherwise an integer of Python.
         """
         size = int(self.sizes.max(initial=1))
         if size > 10_000:  # 50 million pairs take 0.4 GB.
@@ -786,19 +786,23 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"list all ancestors, got {size:,}. Split the answer"
             )
         first = self.offsets[self.problem_of]
-        bits = np.uint64(1) << (self.position % 64).astype("<u8")
-        blocks = []
-        for start in range(0, size, 64):
-            here = np.where(self.position // 64 == start // 64, bits, np.uint64(0))
-            packed = pass_on(np.bitwise_or, here, self).view(np.uint8).reshape(-1, 8)
-            width = min(64, size - start)
-            is_set = np.unpackbits(packed, axis=1, count=width, bitorder="little")
-            claims, places = np.divmod(np.flatnonzero(is_set), width)
-            blocks.append((claims, first[claims] + start + places))
-        claims, rows = map(np.concatenate, zip(*blocks, strict=True))
-        if len(blocks) > 1:
-            rows = rows[np.argsort(claims, kind="stable")]
-        return offsets_of(np.bincount(claims, minlength=self.n_claims)), rows
+        if size <= 64:
+            bits = np.uint64(1) << self.position.astype("<u8")
+            packed = pass_on(np.bitwise_or, bits, self).view(np.uint8).reshape(-1, 8)
+            is_set = np.unpackbits(packed, axis=1, count=size, bitorder="little")
+            claims, places = np.divmod(np.flatnonzero(is_set), size)
+            lengths = np.bincount(claims, minlength=self.n_claims)
+            return offsets_of(lengths), first[claims] + places
+        bits = np.array([1 << place for place in self.position.tolist()], object)
+        masks = pass_on(np.bitwise_or, bits, self)
+        # Each claim has as many bytes as its problem needs.
+        n_bytes = self.sizes[self.problem_of] // 8 + 1
+        packed = b"".join(map(int.to_bytes, masks, n_bytes.tolist(), repeat("little")))  # type: ignore[arg-type]
+        is_set = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+        starts = offsets_of(8 * n_bytes)[:-1]
+        lengths = np.add.reduceat(is_set, starts, dtype=int)
+        rows = np.flatnonzero(is_set) + np.repeat(first - starts, lengths)
+        return offsets_of(lengths), rows
 
 
 def _sizes_of(graph):

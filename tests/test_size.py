@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "datasets": 11011,
     "evaluation": 5920,
     "features": 13898,
-    "ops": 6784,
+    "ops": 6796,
     "top": 43439,
     "training": 3270,
 }

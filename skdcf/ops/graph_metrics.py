@@ -122,9 +122,10 @@ def _measure_paths(batch):
     between = 1.0 * n_above * count_descendants(batch)
     child = batch.edges[:, 1]
     others = np.unique(batch.problem_of[child[~starts_run(child)]])
-    if len(others):
-        rows = np.isin(batch.problem_of, others)
-        distance[rows], between[rows] = _walk(batch[others])
+    rows = np.isin(batch.problem_of, others)
+    if rows.any():
+        rest = batch if rows.all() else batch[others]
+        distance[rows], between[rows] = _walk(rest)
     size = batch.sizes[batch.problem_of]
     return {
         "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),

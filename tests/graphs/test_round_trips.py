@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf._checks import ROWS
 from skdcf.exceptions import ParameterWarning
+from skdcf.graphs import ROWS
 
 TEXTS = st.text(max_size=4)
 

@@ -46,9 +46,9 @@ def test_a_column_with_numbers_of_both_kinds_has_the_finer_precision():
     thirds, halves = (rng.integers(0, n, size=(200, 1)) / n for n in (30, 32))
     cf = HardCF(0).fit(np.where(LABELS[:, None], thirds, halves), LABELS)
     cf.predict(thirds)
-    cf.predict(np.concatenate([halves, thirds[:1]]))
+    cf.predict(np.concatenate([*[halves] * 9, thirds[:1]]))
     with pytest.raises(ValueError, match=r"precision of column 0 .* got .float16"):
-        cf.predict(halves)
+        cf.predict(np.append(np.zeros(2000), halves)[:, None])
 
 
 @pytest.mark.parametrize("online", [False, True])

@@ -172,7 +172,8 @@ def test_float32_columns_are_less_precise(column, resolution):
 def test_one_column_of_float32_is_enough_to_raise_a_risk():
     single = np.float32(np.linspace(0.1003, 0.4903, 40)).astype(float)
     X = np.column_stack([single, np.ones(40)])
-    raised = HardCF(0, alpha=0.2).fit(X, np.zeros(40)).path_risk(X)
+    cf = HardCF(0, alpha=0.2).fit(X, np.zeros(40))
+    raised = cf.path_risk(np.append(X, [[np.pi, 1]], axis=0))[:-1]
     np.testing.assert_allclose(raised + single, 1e-5 * (1 + single), rtol=1e-6)
 
 

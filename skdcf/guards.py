@@ -160,7 +160,8 @@ def _precision_of(batch, is_new):
             precision[columns[is_finer]] = _FINER
             columns, table = columns[~is_finer], table[:100_000, ~is_finer]
     if len(columns):
-        # Numbers with at most four significant digits are round.
+        # Numbers with at most four significant digits are round, as are whole numbers below
+        # 10,000.
         is_long = (table != np.floor(table)) | (np.abs(table) >= 10_000)
         is_long[is_long] = has_many_digits(table[is_long])
         is_half = is_long.sum(axis=0) > (is_new and _FINER in precision)

@@ -1,5 +1,7 @@
 """Choose one of several answers, and show only the answers of a batch in which few are wrong."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -13,6 +13,8 @@ problem is one answer to a question, and a question may have several answers.
   below the threshold.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy

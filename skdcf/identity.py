@@ -16,6 +16,8 @@ SHA-256 is used for questions because it must be infeasible to construct a text 
 as a question.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -53,7 +53,8 @@ def hold_out(n, count, groups, rng):
         The positions.
     """
     codes = np.arange(n) if groups is None else number_groups(groups)
-    is_held = np.isin(codes, rng.permutation(codes.max() + 1)[:count])
+    n_groups = codes.max() + 1
+    is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 

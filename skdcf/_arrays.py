@@ -69,6 +69,18 @@ def in_blocks(function, table):
         return np.concatenate([function(table[i : i + size]) for i in starts])
 
 
+def find_bits(packed):
+    """Return the positions of the bits of a bytes object that are set, from the lowest bit on."""
+    places = []
+    # A part is unpacked at a time, because each bit becomes a byte.
+    for start in range(0, len(packed), 2**20):
+        part = np.frombuffer(packed[start : start + 2**20], np.uint8)
+        filled = np.flatnonzero(part)
+        bits = np.flatnonzero(np.unpackbits(part[filled], bitorder="little"))
+        places.append(8 * (start + filled[bits >> 3]) + (bits & 7))
+    return np.concatenate(places)
+
+
 def read_only(array):
     """Return a read-only view of ``array``."""
     view = array.view()

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import (
+    find_bits,
     in_blocks,
     offsets_of,
     optional_rows,
@@ -798,11 +799,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         # Each claim has as many bytes as its problem needs.
         n_bytes = self.sizes[self.problem_of] // 8 + 1
         packed = b"".join(map(int.to_bytes, masks, n_bytes.tolist(), repeat("little")))  # type: ignore[arg-type]
-        is_set = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
-        starts = offsets_of(8 * n_bytes)[:-1]
-        lengths = np.add.reduceat(is_set, starts, dtype=int)
-        rows = np.flatnonzero(is_set) + np.repeat(first - starts, lengths)
-        return offsets_of(lengths), rows
+        counts = [mask.bit_count() for mask in masks]
+        shift = np.repeat(first - 8 * offsets_of(n_bytes)[:-1], counts)
+        return offsets_of(counts), find_bits(packed) + shift
 
 
 def _sizes_of(graph):
@@ -967,8 +966,9 @@ class ReasoningGraph:
         return self.to_dict() | ignored == other.to_dict() | ignored
 
     def __hash__(self) -> int:
-        edges = self.edges.tobytes()
-        return hash((self.n_claims, edges, self.claims or None, self.problem))
+        return hash(
+            (self.n_claims, self.edges.tobytes(), self.claims or None, self.problem)
+        )
 
     def replace(self, **changes: Any) -> ReasoningGraph:
         """Return a copy of the graph with some constructor arguments changed.
@@ -1009,8 +1009,7 @@ class ReasoningGraph:
             )
         import networkx as nx
 
-        found = nx.ancestors(self.to_networkx(), v)
-        return np.array(sorted(found), np.int64)
+        return np.array(sorted(nx.ancestors(self.to_networkx(), v)), np.int64)
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """Return the subgraph of the claims selected by ``mask``, in the same order.

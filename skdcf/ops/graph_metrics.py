@@ -137,30 +137,43 @@ def _walk(batch):
     """Return the total distance of each claim from its ancestors, and the paths through it."""
     n = batch.n_claims
     parent, child = batch.edges.T
-    indptr, source = batch.closure
-    n_sources = np.diff(indptr)
-    target = np.repeat(np.arange(n), n_sources)
-    pairs = target * n + source
-    n_paths = 1.0 * (source == target)
-    distance = np.where(source == target, 0, n)
-    links = []
+    indptr, all_sources = batch.closure
+    all_targets = np.repeat(np.arange(n), np.diff(indptr))
+    distances = np.zeros(n, np.int64)
+    between = np.zeros(n)
     order = np.argsort(batch.depth[child], kind="stable")
     ends = np.cumsum(np.bincount(batch.depth[child]))
-    for layer in np.split(order, ends[:-1]):
-        # A link leads from the pair (source, parent) to the pair (source, child).
-        n_links = n_sources[parent[layer]]
-        near = ranges(indptr[parent[layer]], n_links)
-        to = np.repeat(child[layer] * n, n_links) + source[near]
-        far = np.searchsorted(pairs, to)
-        np.minimum.at(distance, far, distance[near] + 1)
-        is_shortest = distance[near] < distance[far]
-        near, far = near[is_shortest], far[is_shortest]
-        np.add.at(n_paths, far, n_paths[near])
-        links.append((near, far))
-    # The weight of each path is divided among the claims on it. The deepest claims are processed
-    # first (Brandes).
-    weight = np.zeros(len(source))
-    for near, far in links[::-1]:
-        np.add.at(weight, near, 1 / n_paths[far] + weight[far])
-    weight[source == target] = 0
-    return np.bincount(target, distance, n), np.bincount(target, weight * n_paths, n)
+    layers = np.split(order, ends[:-1])
+    # A link leads from the pair (source, parent) to the pair (source, child). A dense problem has
+    # millions of links, so a part of the sources is processed at a time.
+    n_links = np.bincount(all_sources, _count_children(batch)[all_targets], n)
+    part_of = (np.cumsum(n_links) // 1e6)[all_sources]
+    for part in range(int(part_of.max()) + 1):
+        rows = np.flatnonzero(part_of == part)
+        source, target = all_sources[rows], all_targets[rows]
+        pairs = target * n + source
+        first = np.searchsorted(target, np.arange(n + 1))
+        n_sources = np.diff(first)
+        n_paths = 1.0 * (source == target)
+        distance = np.where(source == target, 0, n)
+        links = []
+        for layer in layers:
+            sizes = n_sources[parent[layer]]
+            near = ranges(first[parent[layer]], sizes)
+            to = np.repeat(child[layer] * n, sizes) + source[near]
+            far = np.searchsorted(pairs, to)
+            np.minimum.at(distance, far, distance[near] + 1)
+            is_shortest = distance[near] < distance[far]
+            near, far = near[is_shortest], far[is_shortest]
+            np.add.at(n_paths, far, n_paths[near])
+            links.append((near, far))
+        # The weight of each path is divided among the claims on it. The deepest claims are
+        # processed first (Brandes).
+        weight = np.zeros(len(source))
+        for near, far in links[::-1]:
+            np.add.at(weight, near, 1 / n_paths[far] + weight[far])
+        weight[source == target] = 0
+        # Terms are added one by one, so the parts do not affect the sums.
+        np.add.at(distances, target, distance)
+        np.add.at(between, target, weight * n_paths)
+    return distances, between

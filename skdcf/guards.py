@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import joblib
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from scipy.stats import rankdata
 
 from ._arrays import in_blocks, ranges, starts_run
 from ._checks import counted, printable, show, warn
@@ -807,7 +807,8 @@ def warn_of_direction(confidence, labels, problem_of):
     m, n = (starts_run(problem_of[labels == label]).sum() for label in (1, 0))
     if min(m, n) < 20:
         return
-    share = roc_auc_score(labels, confidence)
+    ranks = rankdata(confidence)[labels == 1]
+    share = (ranks.mean() - (len(ranks) + 1) / 2) / (len(labels) - len(ranks))
     if share < 0.5 - 4 * np.sqrt((m + n + 1) / (12 * m * n)):
         warn(
             f"the score may have the wrong sign. In {1 - share:.0%} of all pairs of one "

@@ -338,18 +338,16 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     def _set_edges(self, edges, known):
         """Store the sorted, distinct edges, and for which problems they are known."""
-        pairs = self._check_edges(() if edges is None else edges)
-        self.edges = read_only(pairs)
-        self.edge_offsets = read_only(pairs[:, 1].searchsorted(self.offsets))
+        self.edges = read_only(self._check_edges(() if edges is None else edges))
+        self.edge_offsets = read_only(self.edges[:, 1].searchsorted(self.offsets))
         known = np.array([edges is not None] * len(self) if known is None else known)
         if known.shape != self.shape or known.dtype != bool:
             raise ValueError(
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
                 f"{known.dtype} of shape {known.shape}"
             )
-        for i in np.flatnonzero(
-            ~known & (self.edge_offsets[:-1] < self.edge_offsets[1:])
-        ):
+        has_edges = self.edge_offsets[:-1] < self.edge_offsets[1:]
+        for i in (has_edges & ~known).nonzero()[0]:
             raise ValueError(
                 f"{self.name_of(i)}: edges must not be passed if edges_known is False "
                 "for this problem"
@@ -370,15 +368,17 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             )
         # Rows of parents and of children are processed faster than pairs.
         ends = np.asarray(pairs.T, np.int64, order="C")
-        for place in np.flatnonzero((ends < 0) | (ends >= self.n_claims)):
+        for i in ((ends < 0) | (ends >= self.n_claims)).nonzero()[1]:
             raise ValueError(
-                f"edge {tuple(pairs[place % len(pairs)].tolist())} is out of range for "
-                f"{self.n_claims} claims. Positions start at 0"
+                f"edge {tuple(pairs[i].tolist())} is out of range for {self.n_claims} claims. "
+                "Positions start at 0"
             )
-        for i in np.flatnonzero(np.not_equal(*self.problem_of.take(ends))):
+        # A single problem needs no comparison.
+        homes = self.problem_of.take(ends) if len(self) > 1 else ends[:, :0]
+        for i in np.not_equal(*homes).nonzero()[0]:
             raise ValueError(
                 f"edge {tuple(pairs[i].tolist())} must connect two claims of the same "
-                f"problem, but it connects the problems {self.problem_of[pairs[i]].tolist()}"
+                f"problem, but it connects the problems {homes[:, i].tolist()}"
             )
         pairs = sort_edges(pairs, ends, self.n_claims)
         # If all parents precede their children, there is no cycle.
@@ -815,7 +815,8 @@ def _sizes_of(graph):
 
 def _kind_of(graph):
     """Return whether texts are missing, the number of features in a tuple, and their names."""
-    return graph.claims is None, np.shape(graph.features)[1:], graph.feature_names
+    shape = getattr(graph.features, "shape", ())  # np.shape is slow.
+    return graph.claims is None, shape[1:], graph.feature_names
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False, slots=True)

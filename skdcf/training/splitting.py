@@ -139,13 +139,14 @@ class Columns:
         return np.concatenate([*self.blocks(batch)])
 
     def blocks(self, batch):
-        """Yield the columns of 500 problems at a time, which fit into the processor cache."""
-        for first in range(0, max(len(batch), 1), 500):
-            sizes = batch.sizes[first : first + 500]
+        """Yield the columns of 150 problems at a time, which fit into the processor cache."""
+        for first in range(0, max(len(batch), 1), 150):
+            sizes = batch.sizes[first : first + 150]
             start = batch.offsets[first]
             features = batch.features[start : start + sizes.sum()]
-            X = (self.raw(features, sizes) - self.mean) / self.scale
-            yield np.clip(X, -self.bound, self.bound)
+            X = self.raw(features, sizes) - self.mean
+            X /= self.scale
+            yield np.clip(X, -self.bound, self.bound, out=X)
 
     def raw(self, features, sizes):
         """Return the columns before standardisation and clipping, for problems of given sizes."""

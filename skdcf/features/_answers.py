@@ -391,11 +391,11 @@ def _share(values, sets):
 
 def _overlap(words, others):
     """Compute the word overlap with the closest sentence, averaged over the alternatives."""
-    closest = [
-        max(len(words & s) / max(len(words | s), 1) for s in other.sentences)
-        for other in others
-    ]
-    return sum(closest) / len(others)
+    closest = 0.0
+    for other in others:
+        shared = [(len(words & s), len(s)) for s in other.sentences]
+        closest += max([k / ((len(words) + n - k) or 1) for k, n in shared])
+    return closest / len(others)
 
 
 # Pattern for "A: text", "(b) text" and "C. text" at the beginning of a line.

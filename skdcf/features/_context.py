@@ -224,7 +224,8 @@ def _compare(text, passages):
 
 def _count_found(wanted, sets):
     """Return the number of items that are in at least one of the sets."""
-    return sum(any(item in known for known in sets) for item in wanted)
+    found = set().union(*[known.intersection(wanted) for known in sets])
+    return sum(map(found.__contains__, wanted))
 
 
 def _share_found(wanted, sets):

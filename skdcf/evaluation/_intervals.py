@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
@@ -132,6 +134,7 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), n_test)
 
 
+@lru_cache
 def band_of_law(shape, n_test):
     """Compute the 95 % band of a coverage with the law Beta(a, b), where ``shape`` is (a, b)."""
     from scipy.stats import beta, betabinom

@@ -195,7 +195,9 @@ def to_frame(
     """
     pd = import_extra("pandas", "frame")
     batch = GraphBatch.from_graphs(graphs)
-    ids = [i if graph.id is None else graph.id for i, graph in enumerate(batch)]
+    ids = list(range(len(batch)))
+    for i, name in enumerate(() if batch.ids is None else batch.ids):
+        ids[i] = i if name is None else name
     columns: dict[str, Any] = {"answer": [ids[i] for i in batch.problem_of]}
     if batch.problems is not None:
         columns["question"] = batch.problems[batch.problem_of]

@@ -88,9 +88,10 @@ def is_cut_off(*places):
             for about in (place, *map(place.get, names.split()))
         ]
         reasons = [
-            {*re.findall(word, str(about.get(key)).lower())}
+            {*re.findall(word, str(about[key]).lower())}
             for about in objects
             for key in keys.split()
+            if key in about
         ]
         if any(reasons):
             # Several values in a list belong to several answers.

@@ -327,20 +327,21 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     def _set_claims(self, claims):
         """Store the texts, which either all claims or no claims must have."""
-        texts = check_column(claims, self.n_claims, "claims")
-        for row, text in enumerate(() if texts is None else texts):
+        self.claims = texts = check_column(claims, self.n_claims, "claims")
+        is_odd = texts is not None and {*map(type, texts)} != {str}
+        for row, text in enumerate(texts if is_odd else ()):
             if not isinstance(text, str):
                 raise ValueError(
                     f"{self.locate(row)} must be a str, got {show(text)}. Pack problems with "
                     "and without claim texts separately"
                 )
-        self.claims = texts
 
     def _set_edges(self, edges, known):
         """Store the sorted, distinct edges, and for which problems they are known."""
         self.edges = read_only(self._check_edges(() if edges is None else edges))
         self.edge_offsets = read_only(self.edges[:, 1].searchsorted(self.offsets))
-        known = np.array([edges is not None] * len(self) if known is None else known)
+        assumed = np.full(self.shape, edges is not None)
+        known = assumed if known is None else np.array(known)
         if known.shape != self.shape or known.dtype != bool:
             raise ValueError(
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
@@ -920,12 +921,12 @@ class ReasoningGraph:
                 [0, 0 if rows is None else len(rows)],
                 edges,  # type: ignore[arg-type]  # checked when it is read
                 claims=texts,
-                problems=[problem],
-                alternatives=[alternatives],
-                context=[context],
+                problems=None if problem is None else [problem],
+                alternatives=None if alternatives is None else [alternatives],
+                context=None if context is None else [context],
                 feature_names=feature_names,
-                provenance=[provenance],
-                metadata=[metadata],
+                provenance=None if provenance is None else [provenance],
+                metadata=None if metadata is None else [metadata],
             )
         except ValueError as error:
             message = str(error).removeprefix("problem 0").lstrip(":, ")

@@ -726,7 +726,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
         # A few rows may show that all columns are fractional.
         counts = in_blocks(count, table[:100]).sum(axis=0)
-        if not counts.all():
+        if len(table) > 100 and not counts.all():
             counts = in_blocks(count, table).sum(axis=0)
         columns = np.flatnonzero(counts)
         # Guards reduce rows fastest if the values of a column are adjacent.

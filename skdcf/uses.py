@@ -24,9 +24,13 @@ def seen(filter, X, groups=None):
 
     Both masks have shape (n_problems,). Hashes of the question, content and answer are compared.
     """
-    record = filter._record
     batch = check(filter, X)
     hashes = hashes_of(batch, groups, columns_are_fine=filter._are_fine)
+    return seen_among(filter._record, hashes)
+
+
+def seen_among(record, hashes):
+    """Return what `seen` returns, given the hashes of the problems."""
     found = []
     for stored in (record.trained, record.calibrated):
         mask = hashes.among(stored) | np.isin(hashes.content, stored["content"])

@@ -24,10 +24,10 @@ MOST_TOKENS = {
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11034,
-    "evaluation": 5926,
+    "evaluation": 5931,
     "features": 13936,
     "ops": 6920,
-    "top": 43652,
+    "top": 43664,
     "training": 3283,
 }
 MOST_LINES = 700

@@ -22,7 +22,7 @@ from ..identity import Groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
 from ..parts import choose_one_each
-from ..uses import seen
+from ..uses import seen_among
 from ._intervals import band_of_law, rate_interval
 
 
@@ -310,7 +310,8 @@ def evaluate_filter(
     problems = filter._read_labelled(X, y, groups)
     batch = problems.batch
     counts = counts_of_filters([filter] * len(levels), batch, problems.labels, levels)
-    used = tuple(int(mask.sum()) for mask in seen(filter, batch, groups))
+    masks = seen_among(filter._record, problems.hashes)
+    used = tuple(int(mask.sum()) for mask in masks)
     warning = ""
     if any(used):
         warning = (

@@ -96,6 +96,12 @@ def test_a_problem_is_worth_the_same_in_any_company():
         assert sum_ancestors(own, batch[[i]]).tolist() == together[i].tolist()
 
 
+def test_the_sum_of_all_ancestors_of_a_chain():
+    n = 3000
+    batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n))
+    assert batch.closure[1].sum() == (n**3 - n) // 6
+
+
 def test_a_long_chain_is_refused_only_where_the_list_is_needed():
     n = 40_001
     batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n), ids=["long"])

@@ -49,7 +49,7 @@ def odd_graphs():
     star = [(0, v) for v in range(1, 20)]
     odd = [graph for n in range(5) for graph in graphs_on(n)]
     odd += [graph_of(20, star), graph_of(20, [(19 - v, 19 - u) for u, v in star])]
-    odd += [graph_of(9, []), complete(25), diamonds(12), graph_of(150, chain(150))]
+    odd += [graph_of(9, []), complete(190), diamonds(12), graph_of(150, chain(150))]
     odd += [graph_of(40, [((v - 1) // 2, v) for v in range(1, 40)])]
     return odd + [random_graph(rng) for _ in range(80)]
 

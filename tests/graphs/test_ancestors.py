@@ -96,13 +96,9 @@ def test_a_problem_is_worth_the_same_in_any_company():
         assert sum_ancestors(own, batch[[i]]).tolist() == together[i].tolist()
 
 
-def test_the_sum_of_all_ancestors_of_a_chain():
-    n = 3000
-    batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n))
-    assert batch.closure[1].sum() == (n**3 - n) // 6
-
-
 def test_a_long_chain_is_refused_only_where_the_list_is_needed():
+    short = GraphBatch.from_arrays(np.zeros((3000, 1)), [0, 3000], chain(3000))
+    assert short.closure[1].sum() == (3000**3 - 3000) // 6
     n = 40_001
     batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n), ids=["long"])
     assert count_ancestors(batch).tolist() == list(range(n))

@@ -169,7 +169,10 @@ class ConformalFilter(Settings):
     def fit(self, X: Problems, y: Labels | None = None, groups: Groups = None) -> Self:
         """Fit the columns and the scorer, then calibrate.
 
-        If the columns or the scorer learn, the filter is calibrated on problems that were held out.
+        The filter is calibrated on problems that were held out if the columns or the scorer learn,
+        if ``show="auto"``, or if ``calibration_size`` is a number, and otherwise on all problems.
+        If ``calibration_size="all"``, a scorer that learns uses all labels for both. If it is 0,
+        the filter is not calibrated.
 
         Parameters
         ----------
@@ -213,7 +216,7 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = check_random_state(self.random_state).randint(2**31 - 1)
-            # Columns that need no labels are made from all problems.
+            # Columns that need no fitting are made from all problems.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
@@ -238,7 +241,8 @@ class ConformalFilter(Settings):
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
-            # What needs labels is fitted on training problems only, all else on all problems.
+            # If anything learns, the rest is fitted on training problems only, and otherwise on all
+            # problems, without their labels.
             train = problems.take(training) if learns else problems.unlabelled()
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
@@ -503,7 +507,7 @@ class ConformalFilter(Settings):
             return self
 
     def _part(self, problems):
-        """Compute the nonconformity scores of calibration problems.
+        """Score labelled problems for calibration, before one answer to each question is chosen.
 
         The scores are lowered to allow for rounding errors only after the guards have checked the
         exact values.

@@ -8,7 +8,7 @@ The loss of each calibration answer is a step function of the threshold. The mea
 functions is a step function as well, and everything else follows from it. With R the path risk of
 a claim and n the number of calibration answers,
 
-    level(R) = (1 + sum of the losses at or below R) / (n + 1),
+    level(R) = (1 + sum of the jumps at or below R) / (n + 1),
 
 and a claim is kept if and only if its level is at most alpha. If only some of the answers may
 pass (``show``), n counts those that pass:
@@ -318,8 +318,9 @@ class Guarantee(Settings, ABC):
             Number of problems to hold out.
         """
         # The rank for m problems is floor(alpha (m + 1)), so some problems may not affect the rank.
-        # The smallest number that gives the rank of about two fifths of the problems is used, or
-        # 30 % of the problems (60 % with "auto") if that is not enough or too many.
+        # The fewest problems with two fifths of the rank of all problems are held out. If all
+        # problems have less than rank 1, or if that takes more than 60 % of them, 30 % are held out
+        # (60 % with "auto"). Without "auto", at least as many are held out as the level needs.
         auto = self.show == "auto"
         expected = level * self.share * n
         rank = max(2, round(0.4 * level * self.share * n))
@@ -559,6 +560,7 @@ class Steps:
         self.cut = np.inf
         if guarantee.show != 1:
             self.cut = conformal.passing_cut(part.lowered, guarantee.show)
+            # The cut was lowered for rounding, and exact values are compared with it, as in use.
             part = part[(part.lowest < self.cut) | np.isposinf(self.cut)]
         self.lowest = part.lowest
         self.delta = guarantee.delta

@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "datasets": 11034,
     "evaluation": 5931,
     "features": 13936,
-    "ops": 6920,
+    "ops": 6933,
     "top": 43664,
     "training": 3283,
 }

@@ -145,9 +145,10 @@ def _walk(batch):
     ends = np.cumsum(np.bincount(batch.depth[child]))
     layers = np.split(order, ends[:-1])
     # A link leads from the pair (source, parent) to the pair (source, child). A dense problem has
-    # millions of links, so a part of the sources is processed at a time.
+    # many more links than pairs, so a part of the sources is processed at a time.
     n_links = np.bincount(all_sources, _count_children(batch)[all_targets], n)
-    part_of = (np.cumsum(n_links) // 1e6)[all_sources]
+    part_size = max(1e6, len(all_sources) / 2)
+    part_of = (np.cumsum(n_links) // part_size)[all_sources]
     for part in range(int(part_of.max()) + 1):
         rows = np.flatnonzero(part_of == part)
         source, target = all_sources[rows], all_targets[rows]

@@ -72,7 +72,7 @@ def in_blocks(function, table):
 def find_bits(packed):
     """Return the positions of the bits of a bytes object that are set, from the lowest bit on."""
     places = []
-    # A part is unpacked at a time, because each bit becomes a byte.
+    # The bytes are unpacked in parts, because each bit becomes a byte.
     for start in range(0, len(packed), 2**20):
         part = np.frombuffer(packed[start : start + 2**20], np.uint8)
         filled = np.flatnonzero(part)

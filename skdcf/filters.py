@@ -169,10 +169,11 @@ class ConformalFilter(Settings):
     def fit(self, X: Problems, y: Labels | None = None, groups: Groups = None) -> Self:
         """Fit the columns and the scorer, then calibrate.
 
-        The filter is calibrated on problems that were held out if the columns or the scorer learn,
-        if ``show="auto"``, or if ``calibration_size`` is a number, and otherwise on all problems.
-        If ``calibration_size="all"``, a scorer that learns uses all labels for both. If it is 0,
-        the filter is not calibrated.
+        If the columns or the scorer learn, if ``show="auto"``, or if ``calibration_size`` is a
+        number, some problems are held out, and the filter is calibrated on these problems only.
+        Otherwise, it is calibrated on all problems. With ``calibration_size="all"``, all labels are
+        used both for training and for calibration. With ``calibration_size=0``, the filter is
+        trained, but not calibrated.
 
         Parameters
         ----------
@@ -241,8 +242,8 @@ class ConformalFilter(Settings):
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
-            # If anything learns, the rest is fitted on training problems only, and otherwise on all
-            # problems, without their labels.
+            # If the columns or the scorer learn, they are fitted on the training problems only.
+            # Otherwise, they are fitted on all problems, without their labels.
             train = problems.take(training) if learns else problems.unlabelled()
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)

@@ -199,7 +199,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     tables = None
 
     def __init__(self) -> None:
-        raise TypeError("use GraphBatch.from_graphs or GraphBatch.from_arrays instead")
+        raise TypeError("call from_graphs or from_arrays instead of GraphBatch()")
 
     @classmethod
     def _trusted(cls, **fields):
@@ -630,7 +630,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         if np.dtype(dtype) != object:
             raise TypeError(
                 "a GraphBatch cannot be converted to a numeric array. Add columns with "
-                "make_pipeline, pass features=StandardScaler() or the like to the filter, and "
+                "make_pipeline, transform tables with HardCF(features=StandardScaler()), and "
                 "shuffle columns with skdcf.inspection.permutation_importance"
             )
         return np.fromiter(self, object, len(self))
@@ -759,8 +759,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         edges = np.take(self.edges, np.argsort(rank, kind="stable"), axis=0)
         sizes = np.bincount(rank)
         sizes = sizes[sizes > 0]
-        # A Python loop processes 64 edges in the time of one call of numpy, but first has to
-        # convert the values of all claims.
+        # A Python loop processes 64 edges in the time of one numpy call, but the values of all
+        # claims have to be converted first.
         n_groups = offsets_of(sizes - 64).argmax()
         if 0 < n_groups > len(sizes) - 64:
             n_groups = len(sizes)
@@ -778,8 +778,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Offsets and rows of the ancestors of each claim, including the claim, in order.
 
-        The ancestors of a claim are passed along the edges as the bits of an integer, which is a
-        uint64 if no problem has more than 64 claims, and otherwise an integer of Python.
+        The ancestors of a claim are passed along the edges as the bits of an integer. The integer
+        is a uint64 if no problem has more than 64 claims, and otherwise a Python integer.
         """
         size = int(self.sizes.max(initial=1))
         if size > 10_000:  # 50 million pairs take 0.4 GB.
@@ -797,7 +797,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             return offsets_of(lengths), first[claims] + places
         bits = np.array([1 << place for place in self.position.tolist()], object)
         masks = pass_on(np.bitwise_or, bits, self)
-        # Each claim has as many bytes as its problem needs.
+        # The mask of a claim has one bit for each claim of the problem, rounded up to whole bytes.
         n_bytes = self.sizes[self.problem_of] // 8 + 1
         packed = b"".join(map(int.to_bytes, masks, n_bytes.tolist(), repeat("little")))  # type: ignore[arg-type]
         counts = [mask.bit_count() for mask in masks]

@@ -318,9 +318,10 @@ class Guarantee(Settings, ABC):
             Number of problems to hold out.
         """
         # The rank for m problems is floor(alpha (m + 1)), so some problems may not affect the rank.
-        # The fewest problems with two fifths of the rank of all problems are held out. If all
-        # problems have less than rank 1, or if that takes more than 60 % of them, 30 % are held out
-        # (60 % with "auto"). Without "auto", at least as many are held out as the level needs.
+        # Hold out the smallest number of problems whose rank is two fifths of the rank of all
+        # problems, and at least 2. If the rank of all problems is below 1, or if this number
+        # exceeds 60 % of the problems, hold out 30 % of them instead (60 % with "auto"). Unless
+        # "auto" is set, hold out at least as many problems as the level needs.
         auto = self.show == "auto"
         expected = level * self.share * n
         rank = max(2, round(0.4 * level * self.share * n))
@@ -560,7 +561,8 @@ class Steps:
         self.cut = np.inf
         if guarantee.show != 1:
             self.cut = conformal.passing_cut(part.lowered, guarantee.show)
-            # The cut was lowered for rounding, and exact values are compared with it, as in use.
+            # As in `predict`, the exact values are compared with the cut, which was lowered for
+            # rounding.
             part = part[(part.lowest < self.cut) | np.isposinf(self.cut)]
         self.lowest = part.lowest
         self.delta = guarantee.delta

@@ -145,7 +145,7 @@ def _walk(batch):
     ends = np.cumsum(np.bincount(batch.depth[child]))
     layers = np.split(order, ends[:-1])
     # A link leads from the pair (source, parent) to the pair (source, child). A dense problem has
-    # many more links than pairs, so a part of the sources is processed at a time.
+    # many more links than pairs, so the sources are processed in parts.
     n_links = np.bincount(all_sources, _count_children(batch)[all_targets], n)
     part_size = max(1e6, len(all_sources) / 2)
     part_of = (np.cumsum(n_links) // part_size)[all_sources]
@@ -174,7 +174,7 @@ def _walk(batch):
         for near, far in links[::-1]:
             np.add.at(weight, near, 1 / n_paths[far] + weight[far])
         weight[source == target] = 0
-        # Terms are added one by one, so the parts do not affect the sums.
+        # The terms are added one by one, so the sums do not depend on the parts.
         np.add.at(distances, target, distance)
         np.add.at(between, target, weight * n_paths)
     return distances, between

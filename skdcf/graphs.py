@@ -92,14 +92,11 @@ def pass_on(ufunc, values, batch):
     return out
 
 
-def sort_edges(edges, ends, n_claims):
-    """Return the distinct edges, sorted by (child, parent), in a new array.
-
-    The rows of ``ends`` are the parents and the children of the edges.
-    """
-    key = ends[1] * n_claims + ends[0]
+def sort_edges(edges, n_claims):
+    """Return the distinct edges, sorted by (child, parent)."""
+    key = edges[:, 1] * n_claims + edges[:, 0]
     if (key[1:] > key[:-1]).all():
-        return edges.astype(np.int64, order="C")
+        return edges
     key.sort(kind="stable")  # np.unique is much slower.
     key = key[starts_run(key)]
     child = key // n_claims
@@ -315,8 +312,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                     "features must have shape (n_claims, n_features), with n_claims = "
                     f"{self.n_claims}, got {table.shape}"
                 )
-            for place in np.flatnonzero(~np.isfinite(table)):
-                row, column = divmod(place, table.shape[1])
+            is_finite = np.isfinite(table)
+            if not is_finite.all():
+                row, column = np.argwhere(~is_finite)[0]
                 raise ValueError(
                     f"{self.locate(row)}, feature {column} must be finite, got "
                     f"{table[row, column]}. Impute or drop such values first"
@@ -350,8 +348,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         has_edges = self.edge_offsets[:-1] < self.edge_offsets[1:]
         for i in (has_edges & ~known).nonzero()[0]:
             raise ValueError(
-                f"{self.name_of(i)}: edges must not be passed if edges_known is False "
-                "for this problem"
+                f"{self.name_of(i)}: edges must not be passed if its edges_known is False"
             )
         self.edges_known = read_only(known)
 
@@ -367,23 +364,22 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             raise ValueError(
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
-        # Rows of parents and of children are processed faster than pairs.
-        ends = np.asarray(pairs.T, np.int64, order="C")
-        for i in ((ends < 0) | (ends >= self.n_claims)).nonzero()[1]:
+        pairs = pairs.astype(np.int64, order="C")  # The caller may change the array.
+        for place in ((pairs < 0) | (pairs >= self.n_claims)).ravel().nonzero()[0]:
             raise ValueError(
-                f"edge {tuple(pairs[i].tolist())} is out of range for {self.n_claims} claims. "
-                "Positions start at 0"
+                f"edge {tuple(pairs[place // 2].tolist())} is out of range for "
+                f"{self.n_claims} claims. Positions start at 0"
             )
         # A single problem needs no comparison.
-        homes = self.problem_of.take(ends) if len(self) > 1 else ends[:, :0]
-        for i in np.not_equal(*homes).nonzero()[0]:
+        homes = self.problem_of.take(pairs if len(self) > 1 else pairs[:0])
+        for i in (homes[:, 0] != homes[:, 1]).nonzero()[0]:
             raise ValueError(
                 f"edge {tuple(pairs[i].tolist())} must connect two claims of the same "
-                f"problem, but it connects the problems {homes[:, i].tolist()}"
+                f"problem, but it connects the problems {homes[i].tolist()}"
             )
-        pairs = sort_edges(pairs, ends, self.n_claims)
+        pairs = sort_edges(pairs, self.n_claims)
         # If all parents precede their children, there is no cycle.
-        if np.greater_equal(*ends).any():
+        if (pairs[:, 0] >= pairs[:, 1]).any():
             try:
                 self.depth = find_depth(pairs, self.n_claims)
             except CycleError as error:
@@ -652,20 +648,18 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
                 f"integers or a boolean mask, got {show(key)}"
             )
-        return self._take(rows, self.sizes[rows])
+        return self._take(rows, self.sizes[rows], np.diff(self.edge_offsets)[rows])
 
-    def _take(self, rows, sizes):
+    def _take(self, rows, sizes, n_edges):
         """Return the first ``sizes[i]`` claims of problem ``rows[i]`` for each i.
 
-        The parents of these claims must be among them.
+        The parents of these claims, at the ends of the first ``n_edges[i]`` edges, are among them.
         """
         offsets = offsets_of(sizes)
         first = self.offsets[rows]
         claims = ranges(first, sizes)
         # Edges are sorted by child. They are row indices, so they are renumbered.
-        first_edge = self.edge_offsets[rows]
-        n_edges = np.searchsorted(self.edges[:, 1], first + sizes) - first_edge
-        edges = self.edges[ranges(first_edge, n_edges)]
+        edges = self.edges[ranges(self.edge_offsets[rows], n_edges)]
         edges += np.repeat(offsets[:-1] - first, n_edges)[:, None]
         features = self.features
         return self._trusted(
@@ -968,9 +962,8 @@ class ReasoningGraph:
         return self.to_dict() | ignored == other.to_dict() | ignored
 
     def __hash__(self) -> int:
-        return hash(
-            (self.n_claims, self.edges.tobytes(), self.claims or None, self.problem)
-        )
+        key = self.n_claims, self.edges.tobytes(), self.claims or None, self.problem
+        return hash(key)
 
     def replace(self, **changes: Any) -> ReasoningGraph:
         """Return a copy of the graph with some constructor arguments changed.
@@ -1009,9 +1002,15 @@ class ReasoningGraph:
             raise ValueError(
                 f"v must be a claim position from 0 to {self.n_claims - 1}, got {v}"
             )
-        import networkx as nx
-
-        return np.array(sorted(nx.ancestors(self.to_networkx(), v)), np.int64)
+        starts = self.edges[:, 1].searchsorted(np.arange(self.n_claims + 1))
+        found = np.zeros(self.n_claims, bool)
+        stack = [v]
+        while stack:
+            claim = stack.pop()
+            parents = self.edges[starts[claim] : starts[claim + 1], 0]
+            stack += parents[~found[parents]].tolist()
+            found[parents] = True
+        return np.flatnonzero(found)
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """Return the subgraph of the claims selected by ``mask``, in the same order.
@@ -1029,14 +1028,12 @@ class ReasoningGraph:
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
             raise ValueError(
-                f"mask must be an array of {self.n_claims} booleans, got {mask.dtype} of "
-                f"shape {mask.shape}"
+                f"mask must have {self.n_claims} booleans, got {mask.dtype} of shape {mask.shape}"
             )
         edges = self.edges[mask[self.edges].all(axis=1)]
+        features = self.features
         fields = {
-            "features": None
-            if self.features is None
-            else read_only(self.features[mask]),
+            "features": None if features is None else read_only(features[mask]),
             "edges": read_only((mask.cumsum() - 1)[edges]),
             "claims": self.claims and tuple(compress(self.claims, mask)),
             "n_claims": int(np.count_nonzero(mask)),
@@ -1144,8 +1141,7 @@ class ReasoningGraph:
         graph = cls(features, edges, **fields)
         if graph.n_claims != len(rows):
             raise ValueError(
-                f"parents must have one row for each of the {graph.n_claims} claims, got "
-                f"{len(rows)}"
+                f"parents must have {graph.n_claims} rows, one per claim, got {len(rows)}"
             )
         return graph
 
@@ -1282,9 +1278,8 @@ def pack_graphs(X: Any) -> GraphBatch | None:
         )
     if getattr(X, "ndim", None) == 1:  # X is an array or a Series (pandas or polars).
         X = list(X)
-    if not isinstance(X, (list, tuple)):
-        return None
+    is_list = isinstance(X, (list, tuple))
     # `from_graphs` raises an error for an empty list.
-    if not X or any(isinstance(item, ReasoningGraph) for item in X):
+    if is_list and (not X or any(isinstance(item, ReasoningGraph) for item in X)):
         return GraphBatch.from_graphs(X)
     return None

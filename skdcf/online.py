@@ -35,7 +35,11 @@ def on_prefixes(values_of, batch, block_size=2**19):
     # Columns that were computed for whole answers are left out.
     batch = batch.replace()
     for last in np.split(np.arange(batch.n_claims), np.flatnonzero(np.diff(block)) + 1):
-        prefixes = batch._take(batch.problem_of[last], batch.position[last] + 1)
+        rows = batch.problem_of[last]
+        n_edges = (
+            batch.edges[:, 1].searchsorted(last, "right") - batch.edge_offsets[rows]
+        )
+        prefixes = batch._take(rows, batch.position[last] + 1, n_edges)
         values.append(values_of(prefixes)[prefixes.offsets[1:] - 1])
     return np.concatenate(values)
 

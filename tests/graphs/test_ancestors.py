@@ -65,6 +65,14 @@ def test_sums_and_counts_are_those_over_the_sets(known):
     assert count_descendants(batch).tolist() == below.tolist()
 
 
+def test_ancestors_of_one_claim(known):
+    batch, sets = known
+    for row, above in enumerate(sets):
+        v = batch.position[row]
+        found = batch[batch.problem_of[row]].ancestors(v) - v + row
+        assert {*found, row} == {*above}
+
+
 def test_passes_are_reductions_over_the_sets(known):
     batch, sets = known
     values = np.random.default_rng(2).integers(60, size=batch.n_claims)
@@ -103,5 +111,6 @@ def test_a_long_chain_is_refused_only_where_the_list_is_needed():
     batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n), ids=["long"])
     assert count_ancestors(batch).tolist() == list(range(n))
     assert count_descendants(batch).tolist() == list(range(n))[::-1]
+    assert len(batch[0].ancestors(n - 1)) == n - 1
     with pytest.raises(ValueError, match=r'"long"\).* 10,000 claims .* 40,001'):
         _ = batch.closure

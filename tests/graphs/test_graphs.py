@@ -16,14 +16,6 @@ from skdcf.ops.hard import below_true_claims, coherent_labels, nonconformity_sco
 CONTROL = "a\nb\x1b[31m\u202e"
 
 
-def test_ancestors_of_one_claim_in_a_long_chain():
-    """All pairs of it would fill the memory."""
-    n = 50_000
-    graph = ReasoningGraph(np.zeros((n, 0)), [(v, v + 1) for v in range(n - 1)])
-    np.testing.assert_array_equal(graph.ancestors(n - 1), np.arange(n - 1))
-    assert graph.ancestors(0).shape == (0,)
-
-
 def messages():
     """What is said about problems whose id, names and texts hold control characters."""
     one, batch = np.zeros((1, 1)), GraphBatch.from_arrays

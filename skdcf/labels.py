@@ -1,6 +1,7 @@
 """Conversion of labels to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import permutations
 from typing import Any, TypeAlias
 
@@ -54,7 +55,7 @@ def pack_labels(y, batch):
             f"y must have one label for each of the {batch.n_claims} claims, got {len(labels)}"
         )
     numbers = labels if _is_plain(labels) else _as_numbers(labels)
-    for row in np.flatnonzero(~np.isin(numbers, (-1, 0, 1))):
+    for row in np.flatnonzero((numbers != 0) & (abs(numbers) != 1)):
         raise ValueError(
             f"{batch.locate(row)}: the label must be 1 (true), 0 (false) or -1 (unknown), got "
             f"{show(labels[row])}. Use -1 for claims that nobody judged"
@@ -68,22 +69,25 @@ def _as_numbers(labels):
 
 def _join_rows(rows, batch):
     """Return the labels of all problems in one flat array or list."""
-    if not any(hasattr(v, "__len__") and not isinstance(v, str) for v in rows):
+    joined = None
+    if {*map(type, rows)} == {np.ndarray}:
+        with suppress(ValueError):  # The arrays have different numbers of dimensions.
+            joined = np.concatenate([*rows])  # One call is enough for a million rows.
+    elif not any(hasattr(v, "__len__") and not isinstance(v, str) for v in rows):
         return rows  # The labels are already flat.
     if len(rows) != len(batch):
         raise ValueError(
             f"y must contain one array of labels for each of the {len(batch)} problems, "
             f"got {len(rows)}"
         )
-    is_plain = all(map(_is_plain, rows))
-    sizes = [*map(len if is_plain else _count, rows)]
+    sizes = [*map(_count if joined is None else len, rows)]
     for i in np.flatnonzero(sizes != batch.sizes):
         raise ValueError(
             f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} claims, got "
             f"the labels {show(rows[i])}. Pass only labelled problems to fit and calibrate"
         )
-    if is_plain:  # A single call is faster than one call for each of a million rows.
-        return np.concatenate([*rows])
+    if _is_plain(joined):
+        return joined
     return [value for row in rows for value in listed(row, "the labels of a problem")]
 
 
@@ -92,10 +96,9 @@ def _count(row):
     return len(row) if hasattr(row, "__len__") and getattr(row, "shape", True) else -1
 
 
-def _is_plain(values):
+def _is_plain(y):
     """Return whether labels are an unmasked 1-D array of numbers."""
-    is_array = type(values) is np.ndarray and values.ndim == 1
-    return is_array and values.dtype.kind in "biuf"
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf"
 
 
 def read_column(y, classes=None):

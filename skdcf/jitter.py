@@ -28,7 +28,7 @@ def noise_of(batch, seed, steady=False):
     is_on_border = np.zeros(len(batch), bool)
     rows = mix(np.full(batch.n_claims, np.uint64(seed) + odd))
     if batch.features is not None:
-        units, is_on_border = _leading_bits(batch)
+        units, is_on_border = _leading_bits(batch, steady)
         for column in units.view(np.uint64).T:
             rows = mix(rows + column)
     if batch.claims is not None:
@@ -38,27 +38,29 @@ def noise_of(batch, seed, steady=False):
     mixed = mix(rows + odd * batch.position.astype(np.uint64))
     mixed = mix(mixed + mix(of_problem + odd))
     noise = (mixed >> np.uint64(11)) * 2.0**-53
-    if steady:
-        noise[is_on_border[batch.problem_of]] = 0.0
+    noise[is_on_border[batch.problem_of]] = 0.0
     return noise
 
 
-def _leading_bits(batch):
+def _leading_bits(batch, steady):
     """Return the features as integers, so floating-point errors do not change the hash.
 
     The unit of these integers is 2**-10 times the power of two nearest to the largest feature in
     the problem. The unit is chosen to keep common values such as 1 or 0.5 far from a rounding
-    boundary. Also return whether each problem has a feature or an exponent on such a boundary.
+    boundary. If ``steady`` is True, also return which problems have a feature or an exponent on
+    such a boundary.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
     top = segment_max(largest, batch.offsets)
     power = np.log2(np.where(top > 0, top, 1.0))
     scale = 10 - np.rint(power)[batch.problem_of].astype(int)
     exact = np.ldexp(batch.features, scale[:, None])
-    width = np.where(single_columns(batch.features), 1e-5, 1e-9)
-    is_near = _is_near_half(exact, 2.0**10 * width).any(axis=1)
-    is_on_border = _is_near_half(power, width.max(initial=0.0))
-    is_on_border[batch.problem_of[is_near]] = True
+    is_on_border = np.zeros(len(batch), bool)
+    if steady:
+        width = np.where(single_columns(batch.features), 1e-5, 1e-9)
+        is_near = _is_near_half(exact, 2.0**10 * width).any(axis=1)
+        is_on_border = _is_near_half(power, width.max(initial=0.0))
+        is_on_border[batch.problem_of[is_near]] = True
     return np.rint(exact) + 0.0, is_on_border
 
 

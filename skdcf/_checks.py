@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from importlib import import_module
-from numbers import Integral, Number, Real
+from numbers import Number, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +53,7 @@ def check_choice(name, value, choices):
 
 def is_integer(value):
     """Return whether a value is an integer. Booleans are not integers."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_count(name, value, low):
@@ -142,9 +142,9 @@ def other_row(rows):
 
 def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
-    # Lists need none of the other checks, which are slow.
-    if isinstance(values, list):
-        return values
+    # Lists and tuples need none of the other checks, which are slow.
+    if isinstance(values, (list, tuple)):
+        return values if isinstance(values, list) else list(values)
     # A string is not accepted as a list of strings. Sets and mappings are unordered.
     other = isinstance(values, (str, bytes, Set, Mapping, ValuesView))
     is_scalar = getattr(values, "ndim", 1) == 0
@@ -272,18 +272,19 @@ def check_value(name, value):
     """Return a copy of the value that a field of `ROWS` has for one problem."""
     if name == "problems" and not isinstance(value, str):
         raise ValueError(f"the question must be a str or None, got {show(value)}")
+    if name in ("problems", "ids"):
+        return value
     if name in ("alternatives", "context"):
-        value = tuple(listed(value, name))
-        for text in value:
+        texts = tuple(listed(value, name))
+        for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"{name} must contain only texts, got {show(text)}")
-    if name in ("provenance", "metadata"):
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{name} must be a dict, got {show(value)}")
-        value = dict(value)
+        return texts
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a dict, got {show(value)}")
     if name == "provenance":
         _check_provenance(value)
-    return value
+    return dict(value)
 
 
 def _check_provenance(provenance):

@@ -423,14 +423,15 @@ def _find_questions(batch, groups) -> tuple[str, Any, Any]:
         text = np.where(text < 0, own_numbers, text)
     if groups is False:
         return "answer", own_numbers, text
-    if groups is None:
-        names = _read_names(batch)
-    else:
-        check_groups(groups, len(batch))
-        names = np.asarray(groups).tolist()
+    names = _read_names(batch) if groups is None else groups
     if names is None:
         return "text", text, text
-    return "group", np.array([hash_question("group", name) for name in names]), text
+    rows: Any = slice(None)
+    if groups is not None:  # Hash each name once.
+        rows = check_groups(groups, len(batch))
+        names = np.asarray(groups)[np.unique(rows, return_index=True)[1]].tolist()
+    hashes = np.array([hash_question("group", name) for name in names])
+    return "group", hashes[rows], text
 
 
 def _read_names(batch):

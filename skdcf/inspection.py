@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import guards
+from ._arrays import optional_rows, slices
 from ._checks import Seed, check_count
 from ._html import Table
 from .evaluation import CalibratedSearch, leave_one_out
@@ -104,18 +105,21 @@ def explain(
         "threshold": calibration.thresholds(risks, level)[batch.problem_of],
         "smallest_alpha": np.where(never, np.inf, smallest),
     }
+    rows_of_all = [
+        dict(zip(columns, values, strict=True))
+        for values in zip(*map(np.ndarray.tolist, columns.values()), strict=True)
+    ]
+    n_calibration = filter.n_calibration_
     out = []
-    for i, graph in enumerate(batch):
-        place = slice(*batch.offsets[i : i + 2])
-        own = {name: column[place] for name, column in columns.items()}
-        rows = [
-            dict(zip(own, values, strict=True))
-            for values in zip(*map(np.ndarray.tolist, own.values()), strict=True)
-        ]
-        about = passes[i], risks.lowest[i], level, filter.n_calibration_
-        for row in rows:
-            row["reason"] = "" if row["kept"] else _reason(row, *about)
-        kept = own["kept"]
+    for i, (graph, place) in enumerate(zip(batch, slices(batch.offsets), strict=True)):
+        rows = rows_of_all[place]
+        reasons = {}
+        for v, row in enumerate(rows):
+            row["reason"] = ""
+            if not row["kept"]:
+                reasons[v] = row["reason"] = _reason(
+                    row, passes[i], risks.lowest[i], level, n_calibration
+                )
         out.append(
             Table(
                 rows,
@@ -129,17 +133,15 @@ def explain(
                     "kept if alpha >=": "{smallest_alpha:.4g}",
                     "reason": "{reason}",
                 },
-                f"{kept.sum()} of {len(kept)} claims kept at alpha = {level:g}",
+                f"{len(rows) - len(reasons)} of {len(rows)} claims kept at alpha = {level:g}",
                 graph=graph,
-                labels=None if labels is None else labels[place],
-                reasons={
-                    v: row["reason"] for v, row in enumerate(rows) if not row["kept"]
-                },
+                labels=optional_rows(labels, place),
+                reasons=reasons,
                 alpha=level,
                 passes=bool(passes[i]),
                 group=risks.groups and risks.groups[i],
                 # If there are no claims, the rows do not name the columns.
-                **own,
+                **{name: column[place] for name, column in columns.items()},
             )
         )
     return out[0] if single else out
@@ -186,9 +188,9 @@ def compare(risk: float, threshold: float) -> str:
     """Return the end of a sentence that compares a risk with a threshold."""
     if isinf(risk):
         return "risk is infinite, for example because a verdict is missing"
-    for digits in (4, 6, 9):
-        shown = f"{risk:z.{digits}g}"
-        shown_threshold = f"{threshold:z.{digits}g}"
+    for form in ("z.4g", "z.6g", "z.9g"):
+        shown = f"{risk:{form}}"
+        shown_threshold = f"{threshold:{form}}"
         if shown != shown_threshold:
             return f"risk {shown} is not below the threshold {shown_threshold}"
     return f"risk {risk:z.4g} equals the threshold; only claims below it are kept"

@@ -131,9 +131,10 @@ def make_reasoning_graphs(
     }
     for name, means in parameters["semantic"].items():
         mean = np.array(means)[state]
-        is_count = name == "inference_gap_size"
         columns[name] = (
-            rng.poisson(mean) if is_count else rng.random_sample(mean.shape) < mean
+            rng.poisson(mean)
+            if name == "inference_gap_size"
+            else rng.random_sample(mean.shape) < mean
         )
     columns |= _draw_topics(rng, batch, kind)
     table = np.column_stack([*columns.values(), compute_metrics(batch, PAPER_METRICS)])
@@ -291,11 +292,10 @@ def _draw_problem(i, plots, n_alternatives, rng):
     # Some questions cause the same mistake in several answers.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = (tempting, rng.randint(1, 3), rng.randint(100), rng.rand())
-    answers = [
+    (claims, labels), *alternatives = [
         _draw_answer(steps, numbers, words, trap, rng)
         for _ in range(1 + n_alternatives)
     ]
-    (claims, labels), *alternatives = answers
     used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
     used.append((len(steps) - 1, len(steps)))
     graph = ReasoningGraph(

@@ -195,9 +195,8 @@ def to_frame(
     """
     pd = import_extra("pandas", "frame")
     batch = GraphBatch.from_graphs(graphs)
-    ids = list(range(len(batch)))
-    for i, name in enumerate(() if batch.ids is None else batch.ids):
-        ids[i] = i if name is None else name
+    given = [None] * len(batch) if batch.ids is None else batch.ids
+    ids = [i if name is None else name for i, name in enumerate(given)]
     columns: dict[str, Any] = {"answer": [ids[i] for i in batch.problem_of]}
     if batch.problems is not None:
         columns["question"] = batch.problems[batch.problem_of]

@@ -114,11 +114,12 @@ def from_lm_polygraph(
         raise ValueError(
             f"estimates must contain a claim-level key, got {list(estimates)}"
         )
-    values_of_answers = zip(*columns.values(), strict=True)
     rows: dict[str, Any] = {
         "claims": texts,
         "problem": problems,
-        "features": [-np.transpose(values) for values in values_of_answers],
+        "features": [
+            -np.transpose(scores) for scores in zip(*columns.values(), strict=True)
+        ],
     }
     if labels is not None:
         meanings = {0: 1, 1: 0}

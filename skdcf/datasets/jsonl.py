@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
+from .._arrays import optional_rows
 from .._checks import check_count, check_list
 from .._files import write_text
 from ..graphs import ReasoningGraph
@@ -101,9 +102,7 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
     columns = {"labels": labels, "masks": masks, "groups": groups, "metadata": metadata}
     graphs = check_list("graphs", graphs)
     for name, column in columns.items():
-        if column is None:
-            columns[name] = [None] * len(graphs)
-        elif len(check_list(name, column)) != len(graphs):
+        if column is not None and len(check_list(name, column)) != len(graphs):
             raise ValueError(
                 f"{name} must have one entry for each of the {len(graphs)} problems, got "
                 f"{len(column)}"
@@ -112,7 +111,7 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
     def formatted(number):
         try:
             return records.format_problem(
-                graphs[number], *(column[number] for column in columns.values())
+                graphs[number], *(optional_rows(c, number) for c in columns.values())
             )
         except records.BROKEN as error:
             raise ValueError(f"problem {number}: {error}") from error

@@ -21,7 +21,7 @@ from .lines import refuse_surrogates
 from .paths import MISSING, decoded, paths_of, value_at
 
 #: Nesting depth of the lists under each key, and the types of the values in these lists.
-KEYS: dict[str, tuple[Any, ...]] = {
+KEYS = {
     "version": (0, int),
     "id": (0, str, int),
     "problem": (0, str),
@@ -64,7 +64,7 @@ def read_graph(record, rename=None):
     return read_row(record, rename)["graph"]
 
 
-def read_row(record, rename=None):
+def read_row(record, rename=None, graph=None):
     """Return the checked values of a record.
 
     Parameters
@@ -73,6 +73,8 @@ def read_row(record, rename=None):
         The parsed object of a line.
     rename : dict, optional
         Mapping from other keys and paths to keys in `KEYS`.
+    graph : ReasoningGraph, optional
+        The problem, if the record was made from it.
 
     Returns
     -------
@@ -104,11 +106,8 @@ def read_row(record, rename=None):
             "skdcf split"
         )
     _read_columns(row)
-    fields = (
-        "features edges claims problem alternatives context feature_names id provenance "
-        "metadata"
-    )
-    row["graph"] = ReasoningGraph(**{key: row.get(key) for key in fields.split()})
+    keys = "features edges claims problem alternatives context feature_names id provenance metadata"
+    row["graph"] = graph or ReasoningGraph(**{k: row.get(k) for k in keys.split()})
     return row
 
 
@@ -180,11 +179,10 @@ def _refuse_near(key):
 
 def _check_type(value, depth, *types, place):
     """Raise ValueError unless a value has the type that `KEYS` states."""
-    if depth == 1 and type(value) is list and set(types).issuperset(map(type, value)):
-        return
     if depth and type(value) is list:
-        for k, entry in enumerate(value):
-            _check_type(entry, depth - 1, *types, place=f"{place}[{k}]")
+        if depth > 1 or not {*types}.issuperset(map(type, value)):
+            for k, entry in enumerate(value):
+                _check_type(entry, depth - 1, *types, place=f"{place}[{k}]")
     elif depth or type(value) not in types:
         names = " or ".join(kind.__name__ for kind in ([list] if depth else types))
         raise ValueError(
@@ -258,7 +256,7 @@ def _read_metadata(row, own):
 
 def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
     """Convert a problem and its values to one line of JSON in ASCII."""
-    fields = graph.to_dict()
+    fields = {"version": 1, **graph.to_dict()}
     free = {**(fields.pop("metadata", None) or {}), **(metadata or {})}
     group_in_metadata = free.pop("group", None)
     own = {key: free.pop(key) for key in free.pop(OWN, ()) if key in free}
@@ -268,15 +266,16 @@ def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
         "metadata": free or None,
         "group": group_in_metadata if group is None else group,
     }
-    fields = {key: value for key, value in fields.items() if value is not None}
-    record = plain({"version": 1, **fields, **own})
-    row = read_row(record)
+    record = plain({k: v for k, v in fields.items() if v is not None} | own)
+    row = read_row(record, graph=None if own else graph)
     if "labels" in row:
         record["labels"] = row["labels"].tolist()
     line = json.dumps(record, allow_nan=False)
     if "\\ud" in line:
         refuse_surrogates(record)
-    if json.loads(line) != record:
+    # The types of all other values have been checked.
+    values = [*map(record.get, ["metadata", "provenance", *own])]
+    if json.loads(json.dumps(values)) != values:
         raise ValueError(
             "metadata must contain only JSON types, because other values would change when they "
             "are written. Use strings as keys"
@@ -289,6 +288,9 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        # Most lists contain only texts or only numbers.
+        if {str, int, float}.issuperset(map(type, value)):
+            return [*value]
         return [*map(plain, value)]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
@@ -372,12 +374,10 @@ def as_bunch(rows, dropped=()):
             [row.get(key) for row in rows] if any(key in row for row in rows) else None
         )
 
-    labels = column("labels")
-    if labels:
-        labels = LabelList(
-            np.full(row["graph"].n_claims, -1) if y is None else y
-            for row, y in zip(rows, labels, strict=True)
-        )
+    labels = column("labels") and LabelList(
+        row["labels"] if "labels" in row else np.full(row["graph"].n_claims, -1)
+        for row in rows
+    )
     groups = column("group")
     if groups:
         is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)

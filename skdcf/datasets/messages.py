@@ -96,8 +96,9 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
         raise ValueError(
             "runs must be a list of dicts with messages and a task. Pass [run] for a single run"
         )
-    items = ((run.get("id") or f"run/{i}", run) for i, run in enumerate(runs))
-    return build_dataset(items, _read_run)
+    return build_dataset(
+        ((run.get("id") or f"run/{i}", run) for i, run in enumerate(runs)), _read_run
+    )
 
 
 def _read_run(run):

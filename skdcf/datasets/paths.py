@@ -84,9 +84,7 @@ def value_at(record, path, target=None):
         values_found = [value for value in values if value is not MISSING]
         return values_found if values_found or not record else MISSING
     k = int(position)
-    if -len(record) <= k < len(record):
-        return value_at(record[k], rest)
-    return MISSING
+    return value_at(record[k], rest) if -len(record) <= k < len(record) else MISSING
 
 
 def put_at(record, path, value):

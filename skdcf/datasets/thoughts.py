@@ -84,13 +84,13 @@ def is_cut_off(*places):
         if not isinstance(place, Mapping):
             continue
         objects = [
-            about if isinstance(about, Mapping) else {}
+            about if about is not None and isinstance(about, Mapping) else {}
             for about in (place, *map(place.get, names.split()))
         ]
         reasons = [
             {*re.findall(word, str(about[key]).lower())}
-            for about in objects
             for key in keys.split()
+            for about in objects
             if key in about
         ]
         if any(reasons):

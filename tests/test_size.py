@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "evaluation": 5931,
     "features": 13936,
     "ops": 6933,
-    "top": 43852,
+    "top": 43851,
     "training": 3283,
 }
 MOST_LINES = 700

@@ -11,34 +11,39 @@ from sentencex import segment
 
 #: Find a place within a sentence, marked by "\0", at which sentencex ends a sentence.
 _is_within = re.compile(
-    r"""(?x)
-    # numbers and initials that begin the next sentence, such as "Step 2." and "M."
-    (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
-    (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
-      | (?:[A-Z]|[IVX]+)\. ) \s*\0
-    # abbreviations that never end a sentence
-    | \b(?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
-    # titles and names of parts, also before words such as "No" and "Who", but not in "M&Ms. They"
-    | (?<!&)\b(?:Mrs?|M[sx]|Drs?|Prof|Ste|(?<!\d\s)[FP]t|Apt|Rm|Rte|Vol|Chap|Eqs?|Figs)\.\s*\0
-      (?!(?:He|She|It|We|They|There|This|That|The|Then|Since|In)\b)
-    # abbreviations before a number, as in "Eq. 4"
-    | \b(?i:eqs?|secs?|refs?|thm|def|prop|lem|cor|tab|alg|vol|p\u00e1g|art|kl|o\.a|et\ al)\.\s*
-      \0[(\[\d$\u20ac\u00a3]
-    # abbreviations before a lower-case letter, a number or an amount, as in "approx. US$5"
-    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
-      \0(?:[A-Z]{1,3}\s?[$\d]|[a-z\d~$\\&\u00a3\u00a5\u00bc-\u00be\u20ac\u20b9\u221a])
-    # days and times before a date or a time zone, as in "Sun. 5 May" and "5 p.m. EST"
-    | \b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:[ap]\.m))\.\s*
-      \0(?:[a-z&]|\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
-      |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day)?\b|UTC|GMT|[CEMPW](?:[ES]|D)?T\b
-      |(?:Eastern|Central|Mountain|Pacific)\b)
-    # an initial before a number, as in "U.S. No. 1"
-    | \b[A-Z]\.\s*\0No\.\s*\d
-    # a citation, as in "Yan [4] found"
-    | \]\s*\0\s*[a-z]
-    # a fragment of one word, such as "ways." after "6!"
-    | \0\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"""
-).search
+    r"""(?xs) [^\0]*? (?:
+      # numbers and initials that begin the next sentence, such as "Step 2." and "M."
+      (?:\A|:\s+) (?:\#{1,6}\s+)? [*_]{0,3}
+      (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
+        | (?:[A-Z]|[IVX]+)\. ) \s*\0
+      # abbreviations, which have at most six characters before the last period
+      | \b (?=.{1,6}\.\s*\0) (?:
+        # abbreviations that never end a sentence
+        (?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
+        # titles and names of parts, also before words such as "No" and "Who", but not in
+        # "M&Ms. They"
+        | (?<!&)(?:Mrs?|M[sx]|Drs?|Prof|Ste|(?<!\d\s)[FP]t|Apt|Rm|Rte|Vol|Chap|Eqs?|Figs)\.\s*\0
+          (?!(?:He|She|It|We|They|There|This|That|The|Then|Since|In)\b)
+        # abbreviations before a number, as in "Eq. 4"
+        | (?i:eqs?|secs?|refs?|thm|def|prop|lem|cor|tab|alg|vol|p\u00e1g|art|kl|o\.a|et\ al)\.\s*
+          \0[(\[\d$\u20ac\u00a3]
+        # abbreviations before a lower-case letter, a number or an amount, as in "approx. US$5"
+        | (?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|(?i:approx|ca|ch|est|ex|max|sp))\.\s*
+          \0(?:[A-Z]{1,3}\s?[$\d]|[a-z\d~$\\&\u00a3\u00a5\u00bc-\u00be\u20ac\u20b9\u221a])
+        # days and times before a date or a time zone, as in "Sun. 5 May" and "5 p.m. EST"
+        | (?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|(?i:[ap]\.m))\.\s*
+          \0(?:[a-z&]|\d+\s+[A-Z]|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+\d
+          |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day)?\b|UTC|GMT|[CEMPW](?:[ES]|D)?T\b
+          |(?:Eastern|Central|Mountain|Pacific)\b)
+        # an initial before a number, as in "U.S. No. 1"
+        | [A-Z]\.\s*\0No\.\s*\d
+        )
+      # a citation, as in "Yan [4] found"
+      | \]\s*\0\s*[a-z]
+      # a fragment of one word, such as "ways." after "6!"
+      | \0\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)
+    )"""
+).match
 #: Zero-width characters, which are never part of a claim at its beginning or end.
 INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 #: Find formulas, brackets and struck text, in which no sentence ends.

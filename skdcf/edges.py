@@ -16,6 +16,12 @@ __all__ = ["chain_edges", "cited_edges", "heading_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
+# Citations such as "(by #2 #5)" and "(from step 2 and step 5)".
+_find_citations = re.compile(r"(?i)\((?:by|from|using)\b([^()]*)\)").findall
+_find_cited = re.compile(r"(?i)(?:#|\bsteps?\s+)(\d+)").findall
+# The number of a claim, such as "#5." and "Step 5:".
+_match_label = re.compile(r"(?i)\W*(?:#|step\s+)(\d+)").match
+
 
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges from each claim to the next claim.
@@ -89,13 +95,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     number = 0
     edges = []
     for v, text in enumerate(claims):
-        # As in "(by #2 #5)" or "(from step 2 and step 5)".
-        phrases = re.findall(r"(?i)\((?:by|from|using)\b([^()]*)\)", text)
-        found = re.findall(r"(?i)(?:#|\bsteps?\s+)(\d+)", ";".join(phrases))
-        cited = {int(k) for k in found}
+        cited = {int(k) for k in _find_cited(";".join(_find_citations(text)))}
         edges += sorted((position[k], v) for k in cited if k in position)
-        # As in "#5." or "Step 5:".
-        label = re.match(r"(?i)\W*(?:#|step\s+)(\d+)", text)
+        label = _match_label(text)
         number = int(label[1]) if label else number + 1
         position[number] = v
     return edges
@@ -232,14 +234,16 @@ def _check_texts(claims):
 
 def _find_terms(text):
     """Return the numbers and symbols in a text, in normalised form."""
-    # The step number before a claim is a position, not a value.
-    text = re.sub(r"(?i)\A\s*(?:\*\*\s*)?step\s+\d+\s*[:.)]", "", text)
-    # LaTeX brackets, spaces and the braces in 1{,}200 are removed.
-    decoration = r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}"
+    # The step number before a claim is a position, not a value. LaTeX brackets, spaces and the
+    # braces in 1{,}200 are removed too.
+    decoration = r"""(?x) (?i: \A\s* (?:\*\*\s*)? step\s+\d+\s*[:.)] )
+        | \\left | \\right | \*\* | \\?\$ | \\[()\[\]!,;] | \{(?=,) | \}(?<=,\})"""
     text = re.sub(decoration, "", text)
     # "1,200.50" is one number and equals 1200.5, but "1,2" and "2, 3" are two numbers.
-    numeral = r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+"
-    numbers = {Decimal(each.replace(",", "")) for each in re.findall(numeral, text)}
+    numerals = re.findall(
+        r"(?=[0-9.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+)", text
+    )
+    numbers = {Decimal(each.replace(",", "")) for each in numerals}
     # A symbol is a letter that may have an index, such as x, a_n and x_{12}. Letters inside words
     # or LaTeX commands do not match. The s in "Ann's" does not match.
     symbol = r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"

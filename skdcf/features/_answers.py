@@ -82,11 +82,11 @@ _split_series = re.compile(
 # Words before the last number of a text that turn it into a bound, negate it, or make it part of a
 # calculation.
 _CHANGING = CHANGING | frozenset(
-    list_names(
-        "not no never cannot without least most up max min maximum minimum fewer over under above "
-        "below about approx approximately around roughly nearly almost between or either before "
-        "after < > \u2264 \u2265 \u2260"
-    )
+    list_names("""
+        not no never cannot without least most up max min maximum minimum fewer over under above
+        below about approx approximately around roughly nearly almost between or either before
+        after < > \u2264 \u2265 \u2260
+    """)
 )
 _match_letter = re.compile(r"\(?([a-z])[).:,]?$").match
 _another = r"[).:]?(?:[,;]| no,|\b (?=\()|([ (](?:and|or)\b| ?[&/]))+ ?\(?(?!a (?!and|or))[a-h]\b"
@@ -202,13 +202,15 @@ def normalise_answer(answer, has_options=False, counted=()):
     return f"{value:.10g}{unit}" if unit and rest not in counted else value
 
 
-_AGREEMENT = list_names(
-    "answer_agreement answer_rival answer_entropy log_n_alternatives "
-    "numbers_agreement numbers_all_agree has_new_numbers "
-    "results_agreement results_all_agree has_results words_agreement "
-    "numbers_agreement_above"
-)
-_split_sentences = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}").split
+_AGREEMENT = list_names("""
+    answer_agreement answer_rival answer_entropy log_n_alternatives
+    numbers_agreement numbers_all_agree has_new_numbers
+    results_agreement results_all_agree has_results words_agreement
+    numbers_agreement_above
+""")
+_split_sentences = re.compile(
+    r"[.!?:;s](?:(?<=[.!?:;])(?= |$)|(?<=\bs)tep \d{1,9})"
+).split
 
 
 @settings
@@ -339,11 +341,9 @@ def _conclude(answer, text, has_options, counted):
     conclusion = answer(text) if answer else find_answer(text, has_options)
     if not isinstance(conclusion, str | None):
         raise ValueError(f"answer(text) must return a str or None, got {conclusion!r}")
-    return (
-        None
-        if conclusion is None
-        else normalise_answer(conclusion, has_options, counted)
-    )
+    if conclusion is None:
+        return None
+    return normalise_answer(conclusion, has_options, counted)
 
 
 class _Reading:
@@ -403,10 +403,10 @@ _find_options = re.compile(
     r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$"
 ).findall
 _find_words = re.compile(r"[^\W_]+").findall
-_DENIES = list_names(
-    "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
-    "eliminated exclude excluded rule ruled unlikely instead neither nor"
-)
+_DENIES = list_names("""
+    not no cannot isn doesn don false incorrect incorrectly wrong eliminate
+    eliminated exclude excluded rule ruled unlikely instead neither nor
+""")
 
 
 class OptionFeatures(OptionalColumns):

@@ -7,7 +7,7 @@ from functools import lru_cache
 # Whitespace and markup reveal the source of a text but not whether the text is true.
 _replace_markup = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>").sub
 # Two stars denote a power in 2**3, but they mark bold text in **bold**.
-_replace_powers = re.compile(r"(?<=[\d)])\*\*(?=\d)").sub
+_replace_powers = re.compile(r"\*\*(?<=[\d)]..)(?=\d)").sub
 # Patterns for "## Step 3:", "- " and "2. " before a claim. A list marker must precede a word, so
 # "- 3 + 5 = 2" keeps its minus sign.
 _replace_label = re.compile(
@@ -109,9 +109,7 @@ def remove_markup(text):
         The text, which only differs from the clean text in its capitals.
     """
     text = unify(text)
-    if "**" in text:
-        text = _replace_powers("^", text)
-    text = _replace_markup("", text)
+    text = _replace_markup("", _replace_powers("^", text))
     if not text.isascii():
         text = _replace_digits(lambda m: str(int(m[0])), text)
     text = _replace_label("", text.lstrip())
@@ -136,17 +134,14 @@ def find_numbers(text):
     """
     if "step" in text:
         text = _replace_steps("", text)
-    if "{" in text:
-        text = text.replace("{,}", ",")
-    values = map(read_numeral, _find_numerals(text))
+    values = map(read_numeral, _find_numerals(text.replace("{,}", ",")))
     return [v for v in values if v == v and v not in IGNORED]
 
 
 @lru_cache(8192)
 def read_numeral(token):
     """Return the value of a numeral with thousands separators, or NaN for a long numeral."""
-    if "," in token:
-        token = token.replace(",", "")
+    token = token.replace(",", "")
     # maximum number of characters in a numeral that is treated as a quantity
     return float(token) if len(token) <= 30 else float("nan")
 
@@ -183,9 +178,7 @@ def find_spelled_numbers(text):
 
 def check_claim_texts(batch):
     """Raise ValueError if a claim has no text."""
-    for row in range(batch.n_claims):
-        if batch.claims is None or batch.claims[row] is None:
-            raise ValueError(
-                f"{batch.locate(row)} must have a text, but it has none: pass claims= to "
-                "the graph"
-            )
+    if batch.claims is None and batch.n_claims:
+        raise ValueError(
+            f"{batch.locate(0)} must have a text, but it has none: pass claims= to the graph"
+        )

@@ -104,10 +104,10 @@ class ContextFeatures(OptionalColumns):
 
     reads_edges = False
     field: ClassVar[str] = "context"
-    columns: ClassVar[tuple[str, ...]] = list_names(
-        "context_words context_bigrams context_trigrams context_numbers context_names "
-        "context_sentence context_longest_run"
-    )
+    columns: ClassVar[tuple[str, ...]] = list_names("""
+        context_words context_bigrams context_trigrams context_numbers context_names
+        context_sentence context_longest_run
+    """)
 
     def _check(self, batch):
         super()._check(batch)

@@ -36,37 +36,40 @@ _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
 _OPERATORS = frozenset("+-*/^Crm")
 
 # Units and other suffixes that may follow a number without a space.
-_UNITS = list_names(
-    "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
-    "kwh am pm ft in st nd rd th"
-)
-# Names of units, grouped by kind. Units that are also common words, such as "in", are omitted.
+_UNITS = list_names("""
+    km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw
+    kwh am pm ft in st nd rd th
+""")
+# Names of units. A semicolon separates kinds of units, and a slash separates the names of one unit.
+# Units that are also common words, such as "in", are omitted.
 # The dollar sign is removed from texts, so the canonical name of dollars is empty.
-_KINDS = (
-    "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
-    "month/months year/years",
-    "am pm hour/hours",
-    "bc/bce ad/ce",
-    "\u00b0c \u00b0f",
-    "inch/inches foot/feet/ft yard/yards mile/miles mm cm meter/meters/m kilometer/"
-    "kilometers/km",
-    "mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons",
-    "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
-    "dozen hundred thousand million billion trillion",
-    "/dollar/dollars/usd \u20ac/euro/euros/eur",
-)
-_UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
+_KINDS = """
+    second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks
+    month/months year/years;
+    am pm hour/hours;
+    bc/bce ad/ce;
+    \u00b0c \u00b0f;
+    inch/inches foot/feet/ft yard/yards mile/miles mm cm meter/meters/m kilometer/kilometers/km;
+    mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons;
+    ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l;
+    dozen hundred thousand million billion trillion;
+    /dollar/dollars/usd \u20ac/euro/euros/eur
+"""
+_UNIT_OF = [
+    {form: unit for unit in kind.split() for form in unit.split("/")}
+    for kind in _KINDS.split(";")
+]
 #: The canonical name of each unit of measurement, keyed by each of its names.
 UNITS = {
     form: unit.partition("/")[0] for names in _UNIT_OF for form, unit in names.items()
 }
 #: Words that change the value of their neighbours. For example, "5 more than 3" does not mean 5.
 CHANGING = frozenset(
-    list_names(
-        "than half twice double triple third quarter thirds quarters percent square "
-        "squared cube cubed root times plus minus less more hundred thousand million "
-        "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
-    )
+    list_names("""
+        than half twice double triple third quarter thirds quarters percent square
+        squared cube cubed root times plus minus less more hundred thousand million
+        billion dozen base mod modulo sin cos tan log ln pi choose by from remainder
+    """)
 )
 
 
@@ -220,8 +223,9 @@ def _drop_bare(items):
 def read_side(side):
     """Return the expressions at the head and at the tail of a side."""
     # Maximum number of characters in a side that is interpreted as arithmetic.
-    too_long = len(side) > 1000
-    return (_UNREADABLE, _UNREADABLE) if too_long else _read_short(side)
+    if len(side) > 1000:
+        return _UNREADABLE, _UNREADABLE
+    return _read_short(side)
 
 
 @lru_cache(4096)
@@ -294,7 +298,7 @@ def _closes(after):
 def _find_spoken_operator(items, words, glued, after):
     """Return the operator that a word between two numbers denotes, or None."""
     follow = after.lstrip(" ")[:1]
-    if not (follow.isdecimal() or (follow and follow in "([{√")):
+    if not follow.isdecimal() and follow not in {*"([{√"}:
         return None
     if words == ["of"] and (items[-1] == "%" or "/" in items[-4:]):
         return "*"

@@ -11,7 +11,9 @@ import math
 import re
 from operator import add, mul, sub, truediv
 
-_BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
+_BINDING = {
+    s: k for k, signs in enumerate(("+-m", "*/C", "~", "r", "^")) for s in signs
+}
 UNKNOWN = "unknown"  # placeholder for parts of an expression that cannot be parsed
 
 
@@ -49,7 +51,7 @@ def _calculate(items):
         elif complete:
             complete = _apply_behind_value(item, values, waiting)
         elif item in ("(", "r", "-", "m"):
-            waiting.append({"-": "~", "m": "~"}.get(item, item))
+            waiting.append("~" if item in "-m" else item)
         else:
             raise ValueError
     if not complete:
@@ -199,10 +201,11 @@ def _find_last_place(value):
 
 
 _replace_commands = re.compile(
-    r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]*)\}"
-    r"|\\(?:dfrac|tfrac|times|cdot|ast|div|left|right|displaystyle|approx|implies"
-    r"|rightarrow|to|quad|qquad|boxed|ldots|cdots|dots)(?![a-z])"
-    r"|\\[,;: %!\\]|\{,\}|\^\s?\{?\\circ\}?"
+    r"""(?x)
+    \\(?:text|textbf|textit|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]*)\}
+    | \\(?:dfrac|tfrac|times|cdot|ast|div|left|right|displaystyle|approx|implies
+      |rightarrow|to|quad|qquad|boxed|ldots|cdots|dots)(?![a-z])
+    | \\[,;: %!\\] | \{,\} | \^\s?\{?\\circ\}?"""
 ).sub
 _PLAIN = (
     dict.fromkeys((r"\dfrac", r"\tfrac"), r"\frac")

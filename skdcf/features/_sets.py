@@ -97,10 +97,10 @@ def reasoning_features() -> GraphTransformer:
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
-    structure = list_names(
-        "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source "
-        "nx_is_sink"
-    )
+    structure = list_names("""
+        nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source
+        nx_is_sink
+    """)
     return GraphUnion(
         [
             GraphFeatures(structure),

@@ -97,12 +97,10 @@ def _read_tokens(tokens):
                 f"{token!r:.60}"
             )
     values = np.array([token["logprob"] for token in tokens], dtype=np.float64)
-    wrong = ~(np.isfinite(values) & (values <= 1e-6))
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    for place in np.flatnonzero(~(np.isfinite(values) & (values <= 1e-6))):
         raise ValueError(
-            f"logprobs: the log-probability of token {i} must be finite and at most 0, got "
-            f"{values[i]}"
+            f"logprobs: the log-probability of token {place} must be finite and at most 0, got "
+            f"{values[place]}"
         )
     return [token["token"] for token in tokens], np.maximum(-values, 0.0)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -30,10 +30,10 @@ def _list_forms(words):
 FLAGS = {
     "defines": _list_forms("let let's denote denotes denoted define defined suppose"),
     "concludes": _list_forms("therefore thus hence final finally answer"),
-    "hedges": _list_forms(
-        "about approximately approx assume assumes assumed assuming assumption "
-        "probably perhaps maybe might likely roughly"
-    ),
+    "hedges": _list_forms("""
+        about approximately approx assume assumes assumed assuming assumption
+        probably perhaps maybe might likely roughly
+    """),
     "contrasts": _list_forms(
         "not however but cannot can't don't doesn't isn't aren't didn't won't although"
     ),
@@ -128,7 +128,7 @@ def compare_claim(claim, question, above, earlier):
     asked_numbers = question.known
     words = claim.words
     premises = asked_numbers.union(*[u.found for u in above])
-    shared = words.intersection(chain.from_iterable([u.words for u in above]))
+    shared = set().union(*[words & u.words for u in above])
     supported, refuted = _judge_numbers(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
     for x in numbers:
@@ -192,15 +192,15 @@ def _is_derived(x, known):
 
 
 # Columns that are computed for each claim separately.
-_COUNTED = cleaning.list_names(
-    "log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right "
-    "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
-    "uses_problem_data"
-) + tuple(FLAGS)
-_WHOLE = cleaning.list_names(
-    "claim_index relative_position log_n_claims question_unused question_covered "
-    "underived_numbers arithmetic_wrong_above log_magnitude"
-)
+_COUNTED = cleaning.list_names("""
+    log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right
+    arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises
+    uses_problem_data
+""") + tuple(FLAGS)
+_WHOLE = cleaning.list_names("""
+    claim_index relative_position log_n_claims question_unused question_covered
+    underived_numbers arithmetic_wrong_above log_magnitude
+""")
 
 
 class TextFeatures(GraphTransformer):

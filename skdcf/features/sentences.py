@@ -64,7 +64,7 @@ def split_paragraph(text, language):
         "=",
         plain_text,
     )
-    ends = {*accumulate(map(len, segment(language, plain_text)))}
+    ends = accumulate(map(len, segment(language, plain_text)))
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
     # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
     # sentence.
@@ -72,7 +72,9 @@ def split_paragraph(text, language):
     # Signs at the end belong to the last sentence, as in "Hope this helps! :)".
     n_signs = len(re.split(r"[^\W_]", text[::-1], maxsplit=1)[0])
     start = 0
-    for end in sorted(end for end in ends if end < len(text) - n_signs):
+    for end in ends:
+        if end >= len(text) - n_signs:
+            break
         if not text[end - 1].isspace():
             if match := marks.match(text, end):
                 end = match.end()

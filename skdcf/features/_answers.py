@@ -21,7 +21,7 @@ from ..graphs import GraphBatch, pass_on
 from ._cleaning import clean, list_names, remove_markup
 from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
 from ._expression import NEVER, evaluate, rewrite_plainly
-from ._text import LONG_WORD, find_all_numbers, read_claim, read_question
+from ._text import LONG_WORD, find_all_numbers, list_texts, read_claim, read_question
 from ._transformers import OptionalColumns
 from .sentences import split_paragraph
 
@@ -314,16 +314,16 @@ class AgreementFeatures(OptionalColumns):
         # maximum number of cached texts (answers to the same question share their alternatives)
         read = lru_cache(1024)(partial(_Reading, self.answer))
         rows = []
-        for graph in batch:
-            known = read_question(graph.problem).known
-            counted = tuple(_find_counted(graph.problem or ""))
-            asked = bool(_read_options(graph.problem)), counted
-            texts = graph.claims or ()
-            others = [
-                read(text, *asked) for text in graph.alternatives or () if text.strip()
-            ]
-            text = "\n".join(texts)
-            own = _conclude(self.answer, text, *asked) if others else None
+        for (problem, texts), given in zip(
+            list_texts(batch),
+            batch.alternatives,  # type: ignore[arg-type]  # The batch has been validated.
+            strict=True,
+        ):
+            known = read_question(problem).known
+            counted = tuple(_find_counted(problem or ""))
+            asked = bool(_read_options(problem)), counted
+            others = [read(text, *asked) for text in given if text.strip()]
+            own = _conclude(self.answer, "\n".join(texts), *asked) if others else None
             of_answer = _compare_answers(own, [other.answer for other in others])
             rows += [
                 (*of_answer, *_compare_claim(read_claim(text), known, others))
@@ -449,9 +449,9 @@ class OptionFeatures(OptionalColumns):
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))
-        for graph, rows in zip(batch, batch.split(table), strict=True):
-            options = _read_options(graph.problem)
-            claims = graph.claims or ()
+        views = batch.split(table)
+        for (problem, claims), rows in zip(list_texts(batch), views, strict=True):
+            options = _read_options(problem)
             chosen = _find_letter("\n".join(claims)) if options else None
             if chosen in options:
                 rows[:] = _compare_answer(claims, options, chosen)

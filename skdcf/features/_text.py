@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._arrays import reduce_segments
+from .._arrays import optional_rows, reduce_segments, slices
 from ..graphs import GraphBatch, pass_on
 from ..ops.ancestors import sum_ancestors
 from . import _cleaning as cleaning
@@ -111,6 +111,13 @@ def read_question(text):
 
 
 _ask_short = lru_cache(1024)(Question)
+
+
+def list_texts(batch):
+    """Yield the question and the claims of each problem."""
+    for i, rows in enumerate(slices(batch.offsets)):
+        claims = () if batch.claims is None else batch.claims[rows]
+        yield optional_rows(batch.problems, i), claims
 
 
 def _drop_repeats(values):
@@ -307,12 +314,14 @@ def _read_problems(batch):
     rows = []
     bits = []
     asked = []
-    for graph in batch:
-        question = read_question(graph.problem)
+    edges = batch.position[batch.edges].tolist()
+    places = slices(batch.edge_offsets)
+    for (problem, texts), place in zip(list_texts(batch), places, strict=True):
+        question = read_question(problem)
         asked.append((len(question.asked), question.largest))
-        claims = [*map(read_claim, graph.claims or ())]
+        claims = [*map(read_claim, texts)]
         parents = [[] for _ in claims]
-        for u, v in graph.edges.tolist():
+        for u, v in edges[place]:
             parents[v].append(claims[u])
         earlier = set(question.known)
         for claim, above in zip(claims, parents, strict=True):

@@ -154,6 +154,10 @@ def find_answer(text, has_options=False):
         return rest[:end].strip() or None
     if mark[1]:
         return rest[0]
+    # Most final answers are integers, which contain no end of a sentence.
+    number = rest.removesuffix(".")
+    if number.isdecimal():
+        return number
     # The text is placed between two words. Without the first word, the splitter would read "5." as
     # a list marker. Without the second, it would include ":)" after the text in the last sentence.
     hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
@@ -182,7 +186,11 @@ def normalise_answer(answer, has_options=False, counted=()):
         a remark in brackets, the result is the text without markup, spaces or final citations. A
         name before a value is ignored ("x = 5").
     """
-    text = _replace_citations(r"\1", clean(answer).strip(" .,:;'\""))
+    text = clean(answer).strip(" .,:;'\"")
+    # maximum number of characters in a numeral, as in `read_numeral`
+    if text.isdecimal() and len(text) <= 30:
+        return float(text)
+    text = _replace_citations(r"\1", text)
     if choice := (_match_option if has_options else _match_letter)(text):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.
@@ -393,8 +401,12 @@ def _overlap(words, others):
     """Compute the word overlap with the closest sentence, averaged over the alternatives."""
     closest = 0.0
     for other in others:
-        shared = [(len(words & s), len(s)) for s in other.sentences]
-        closest += max([k / ((len(words) + n - k) or 1) for k, n in shared])
+        overlaps = [
+            k / (len(words) + len(sentence) - k)
+            for sentence in other.sentences
+            if (k := len(words & sentence))
+        ]
+        closest += max(overlaps, default=0.0)
     return closest / len(others)
 
 

@@ -461,8 +461,9 @@ class OptionFeatures(OptionalColumns):
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))
-        views = batch.split(table)
-        for (problem, claims), rows in zip(list_texts(batch), views, strict=True):
+        for (problem, claims), rows in zip(
+            list_texts(batch), batch.split(table), strict=True
+        ):
             options = _read_options(problem)
             chosen = _find_letter("\n".join(claims)) if options else None
             if chosen in options:

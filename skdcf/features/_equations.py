@@ -355,8 +355,11 @@ def _cut_ends(items):
     tail = _cut_tail(items)
     if _skip_words(items[first:]) in _OPERATORS:
         head = _UNREADABLE
-    word_before = _skip_words(items[len(items) - len(tail) - 1 :: -1])
-    if is_bare(tail) or word_before in _OPERATORS or tail[0] in _OPERATORS:
+    if (
+        is_bare(tail)
+        or tail[0] in _OPERATORS
+        or _skip_words(items[len(items) - len(tail) - 1 :: -1]) in _OPERATORS
+    ):
         tail = _UNREADABLE
     return head, tail
 

@@ -262,14 +262,16 @@ def rewrite_plainly(text, drop_notes=True):
         # maximum number of nested fractions
         for _ in range(3):
             text = _replace_fractions(_bracket_both, text)
-    text = _replace_roots("√", text)
-    if drop_notes:
+    if "sqrt" in text:
+        text = _replace_roots("√", text)
+    if drop_notes and "(" in text:
         text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
     return _replace_unread(NEVER, text)
 
 
 def _bracket_both(match):
     sign = "/" if match[1] == "frac" else "∁"
-    mixed = match.string[max(match.start() - 2, 0) : match.start()]
-    unclear = NEVER if match[2].isdecimal() and _is_mixed(mixed) else ""
+    start = match.start()
+    is_mixed = _is_mixed(match.string, max(start - 2, 0), start)
+    unclear = NEVER if is_mixed and match[2].isdecimal() else ""
     return f"{unclear}(({match[2]}){sign}({match[3]}))"

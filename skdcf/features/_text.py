@@ -315,8 +315,9 @@ def _read_problems(batch):
     bits = []
     asked = []
     edges = batch.position[batch.edges].tolist()
-    places = slices(batch.edge_offsets)
-    for (problem, texts), place in zip(list_texts(batch), places, strict=True):
+    for (problem, texts), place in zip(
+        list_texts(batch), slices(batch.edge_offsets), strict=True
+    ):
         question = read_question(problem)
         asked.append((len(question.asked), question.largest))
         claims = [*map(read_claim, texts)]

@@ -46,6 +46,11 @@ _is_within = re.compile(
 ).match
 #: Zero-width characters, which are never part of a claim at its beginning or end.
 INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+# Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
+# sentence.
+_match_marks = re.compile(
+    rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)"
+).match
 #: Find formulas, brackets and struck text, in which no sentence ends.
 _find_whole = re.compile(
     r"""(?sx) \$\$.{1,2000}?\$\$ | \\\[.{0,2000}?\\\] | \\\(.{0,2000}?\\\)
@@ -66,9 +71,6 @@ def split_paragraph(text, language):
     )
     ends = accumulate(map(len, segment(language, plain_text)))
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
-    # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
-    # sentence.
-    marks = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
     # Signs at the end belong to the last sentence, as in "Hope this helps! :)".
     n_signs = len(re.split(r"[^\W_]", text[::-1], maxsplit=1)[0])
     start = 0
@@ -76,7 +78,7 @@ def split_paragraph(text, language):
         if end >= len(text) - n_signs:
             break
         if not text[end - 1].isspace():
-            if match := marks.match(text, end):
+            if match := _match_marks(text, end):
                 end = match.end()
             elif text[end] in "$)]}\u00bb\u201d\u2019\"'" or text[end - 2].isspace():
                 continue

@@ -30,6 +30,8 @@ _find_marks = re.compile(
     r"[\\#AaCc](?i:(?<=\\)boxed ?\{|(?<=#)### ?(?=-?\d)|(?<=\ba)nswer(?: is| ?[:=])"
     r"|((?<=\bc)hoice(?:\\?_| \(?)(?=[a-h]\b)))"
 ).finditer
+# Words and numbers contain no end of a sentence, except for a period at the end.
+_is_phrase = re.compile(r"(?:[\w %/-]|(?<=\d)[.,](?=\d))+\.?").fullmatch
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # Parts of a final answer that would mislead `split_paragraph` about the end of the sentence.
 _replace_parts = re.compile(
@@ -60,8 +62,7 @@ _replace_citations = re.compile(
 # A name or a calculation before the value of an answer, as in "x = 5" and "x = 2 + 3 = 5". In
 # "3 when x = 5" and "x + y = 5", the number at the end is not the answer.
 _replace_names = re.compile(
-    r"\A(?:\\?[^\W\d][\w\\(){}]* ?=(?=.))?"
-    r"(?:[-+*/^%{}\u221a.\d =]*=(?= ?[-\d]))?"
+    r"\A(?:\\?[^\W\d][\w\\(){}]* ?=(?=.))?(?:[-+*/^%{}\u221a.\d =]*=(?= ?[-\d]))?"
 ).sub
 # In an answer, "3 1/2", "3\frac{1}{2}" and "3\u00bd" are sums.
 _separate_fractions = re.compile(r"(?<=\d) ?(?=[\u00bc\u00bd\u00be]|\\[dt]?frac)").sub
@@ -154,10 +155,8 @@ def find_answer(text, has_options=False):
         return rest[:end].strip() or None
     if mark[1]:
         return rest[0]
-    # Most final answers are integers, which contain no end of a sentence.
-    number = rest.removesuffix(".")
-    if number.isdecimal():
-        return number
+    if _is_phrase(rest):
+        return rest.removesuffix(".").strip()
     # The text is placed between two words. Without the first word, the splitter would read "5." as
     # a list marker. Without the second, it would include ":)" after the text in the last sentence.
     hidden = _replace_parts(lambda m: "=" * len(m[0]), rest)
@@ -190,7 +189,7 @@ def normalise_answer(answer, has_options=False, counted=()):
     # maximum number of characters in a numeral, as in `read_numeral`
     if text.isdecimal() and len(text) <= 30:
         return float(text)
-    text = _replace_citations(r"\1", text)
+    text = _replace_citations(lambda m: m[1], text)
     if choice := (_match_option if has_options else _match_letter)(text):
         return choice[1]
     # \frac12 is short for \frac{1}{2}.
@@ -328,8 +327,7 @@ class AgreementFeatures(OptionalColumns):
             strict=True,
         ):
             known = read_question(problem).known
-            counted = tuple(_find_counted(problem or ""))
-            asked = bool(_read_options(problem)), counted
+            asked = bool(_read_options(problem)), tuple(_find_counted(problem or ""))
             others = [read(text, *asked) for text in given if text.strip()]
             own = _conclude(self.answer, "\n".join(texts), *asked) if others else None
             of_answer = _compare_answers(own, [other.answer for other in others])

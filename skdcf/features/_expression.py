@@ -11,6 +11,8 @@ import math
 import re
 from operator import add, mul, sub, truediv
 
+from ._cleaning import list_names
+
 _BINDING = {
     s: k for k, signs in enumerate(("+-m", "*/C", "~", "r", "^")) for s in signs
 }
@@ -208,10 +210,10 @@ _replace_commands = re.compile(
     | \\[,;: %!\\] | \{,\} | \^\s?\{?\\circ\}?"""
 ).sub
 _PLAIN = (
-    dict.fromkeys((r"\dfrac", r"\tfrac"), r"\frac")
-    | dict.fromkeys((r"\times", r"\cdot", r"\ast"), "*")
-    | dict.fromkeys((r"\implies", r"\rightarrow", r"\to", "\\\\"), ";")
-    | dict.fromkeys((r"\ldots", r"\cdots", r"\dots"), "…")
+    dict.fromkeys(list_names(r"\dfrac \tfrac"), r"\frac")
+    | dict.fromkeys(list_names(r"\times \cdot \ast"), "*")
+    | dict.fromkeys(list_names(r"\implies \rightarrow \to \\"), ";")
+    | dict.fromkeys(list_names(r"\ldots \cdots \dots"), "…")
     | {r"\div": "/", r"\approx": "≈", r"\%": "%", "{,}": ",", r"\!": ""}
 )
 _TYPOGRAPHIC = str.maketrans(

@@ -97,13 +97,14 @@ def reasoning_features() -> GraphTransformer:
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
-    structure = list_names("""
-        nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source
-        nx_is_sink
-    """)
     return GraphUnion(
         [
-            GraphFeatures(structure),
+            GraphFeatures(
+                list_names("""
+                    nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source
+                    nx_is_sink
+                """)
+            ),
             TextFeatures(),
             AgreementFeatures(optional=True),
             ContextFeatures(optional=True),
@@ -331,8 +332,9 @@ class GraphFeatures(GraphTransformer):
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """Return the metrics that depend on later claims, such as the children of a claim."""
-        looking_back = "nx_in_degree nx_is_source nx_depth_from_sources n_ancestors"
-        return frozenset(self.own_names()).difference(looking_back.split())
+        return frozenset(self.own_names()).difference(
+            list_names("nx_in_degree nx_is_source nx_depth_from_sources n_ancestors")
+        )
 
     def _check(self, batch):
         if unknown := [name for name in self.own_names() if name not in METRICS]:

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11034,
     "evaluation": 5931,
-    "features": 13936,
+    "features": 13934,
     "ops": 6933,
     "top": 43851,
     "training": 3283,

@@ -82,7 +82,7 @@ def neural_sort(scores, k, strength):
     distance = (below + upto - n) * above_least + sums[-1]
     distance = distance - take(sums, below) - take(sums, upto)
     logits = strength * ((2 * k - n - 1) * above_least - distance)
-    return anp.dot(segment_softmax(logits, np.array([0, n])), ordered)
+    return segment_softmax(logits, np.array([0, n])) @ ordered
 
 
 def _pull_quantile(g, ans, scores, count, temperature):
@@ -126,9 +126,9 @@ def smooth_quantile(scores, count, temperature):
     shift = temperature * math.log(count / (len(scores) - count))
     low = float(scores.min()) + shift
     high = float(scores.max()) + shift
-    if not low < high or not math.isfinite(high - low):
+    if not 0 < high - low < math.inf:
         return high
-    t = float(np.partition(scores, int(count))[int(count)])
+    t = float(np.sort(scores)[int(count)])
     t = min(max(t, low), high)
     last = high - low
     while high - low > 1e-15 * abs(t) + 1e-300:

@@ -14,6 +14,7 @@ w_t        weight of threshold t
 
 A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each combination of
 claim and threshold, stored claim by claim. Coherence is a product of matrices for each problem.
+All problems of the same size are multiplied together.
 """
 
 from dataclasses import dataclass
@@ -21,9 +22,8 @@ from typing import Any, Self
 
 import autograd.numpy as anp
 import numpy as np
-from scipy.sparse import csr_array
 
-from .._arrays import offsets_of, ranges, segment_ids, slices
+from .._arrays import offsets_of, ranges, segment_ids
 from .hard import Array
 from .segments import (
     scatter_sum,
@@ -59,8 +59,8 @@ class GridPlan:
     false_share : ndarray
         Reciprocal of the number of false claims in the problem of each of these cells.
     blocks : list of (cells, weights)
-        For each problem of n claims, the slice of its cells, and the weights of the ancestors, of
-        shape (n, n), in rows that sum to 1.
+        For all problems with n claims, the indices of the cells, of shape (n_problems, n, n + 2),
+        and the weights of the ancestors, of shape (n_problems, n, n), in rows that sum to 1.
     """
 
     labels: Array
@@ -71,7 +71,7 @@ class GridPlan:
     cell_threshold: Array
     false_cells: Array
     false_share: Array
-    blocks: list[tuple[slice, Array]]
+    blocks: list[tuple[Array, Array]]
 
     @classmethod
     def of(cls, batch: Any, labels: Array, ancestor_weight: float) -> Self:
@@ -85,8 +85,7 @@ class GridPlan:
         claim = segment_ids(cell_offsets)
         false_cells = np.flatnonzero(labels[claim] == 0)
         n_false = np.bincount(problem[labels == 0])
-        cells = slices(cell_offsets[batch.offsets])
-        blocks = zip(cells, _weights(batch, ancestor_weight), strict=True)
+        blocks = _blocks(batch, n_cells, cell_offsets, ancestor_weight)
         return cls(
             labels=labels == 1,
             offsets=batch.offsets,
@@ -102,17 +101,20 @@ class GridPlan:
         )
 
 
-def _weights(batch, ancestor_weight):
-    """Return the weights of the ancestors in each problem, in rows that sum to 1."""
+def _blocks(batch, n_cells, cell_offsets, ancestor_weight):
+    """Return the cells and the weights of the ancestors, for all problems of the same size."""
     indptr, ancestor = batch.closure
-    is_own = segment_ids(indptr) == ancestor
-    weights = csr_array(
-        (np.where(is_own, 1.0, ancestor_weight), ancestor, indptr),
-        shape=(batch.n_claims, batch.n_claims),
+    claim = segment_ids(indptr)
+    # The first n of the n + 2 cells of a claim stand for the n claims of its problem.
+    table = np.zeros(cell_offsets[-1])
+    table[cell_offsets[claim] + batch.position[ancestor]] = np.where(
+        claim == ancestor, 1.0, ancestor_weight
     )
-    for rows in slices(batch.offsets):
-        block = weights[rows, rows].toarray()
-        yield block / block.sum(axis=1, keepdims=True)
+    for n in np.unique(n_cells):
+        claims = np.flatnonzero(n_cells == n).reshape(-1, n - 2)
+        cells = cell_offsets[claims][..., None] + np.arange(n)
+        weights = table[cells[..., :-2]]
+        yield cells, weights / weights.sum(axis=-1, keepdims=True)
 
 
 def threshold_grid(risk, plan, margin):
@@ -137,7 +139,9 @@ def log_keep(risk, thresholds, plan, temperature, shift):
 
 
 def _pull_coherence(g, ans, log_p, blocks):
-    return log_coherence(g, [(cells, weights.T) for cells, weights in blocks])
+    return log_coherence(
+        g, [(cells, np.swapaxes(weights, 1, 2)) for cells, weights in blocks]
+    )
 
 
 @with_vjp(_pull_coherence)
@@ -155,8 +159,7 @@ def log_coherence(log_p, blocks):
     """
     out = np.array(log_p)
     for cells, weights in blocks:
-        n = len(weights)
-        out[cells] = (weights @ log_p[cells].reshape(n, n + 2)).ravel()
+        out[cells] = weights @ log_p[cells]
     return out
 
 

@@ -19,7 +19,7 @@ and the loss. Operations on segments are defined together with their gradients.
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import autograd.numpy as anp
 import numpy as np
@@ -168,16 +168,20 @@ def train(
     columns = Columns.fit(batch, clip, with_means=gain is not None)
     X = columns(batch)
     q = weight_below_errors(labels, batch)
-    x, unflatten = flatten(model.init(X.shape[1], rng))
+    x, unflatten = _flatten(model.init(X.shape[1], rng))
 
     def confidence(flat, X, batch):
         """Compute the confidences, given flat parameters that end with the intercept."""
         scores = model(unflatten(flat[:-1]), X)
-        if gain is None:
-            return scores
-        return -log_price(flat[-1] - scores, batch, q, gain)
+        return scores if gain is None else -log_price(flat[-1] - scores, batch, q, gain)
 
-    simulate = _simulation(confidence, relaxation, settings, alpha=alpha, gain=gain)
+    def simulate(flat, X, batch, plan, *halves):
+        """Compute the confidences, the risks, and the mean gain of the kept true claims."""
+        scores = confidence(flat, X, batch)
+        risk = standardised_risk(scores) if settings.unit_variance else -scores
+        kept = relaxation.true_claims(risk, plan, alpha, *halves)
+        return scores, risk, anp.mean(_worth_of(kept, gain))
+
     x = _start(settings.init, model, unflatten, x, X=X, batch=batch, labels=labels)
     scores = confidence(x, X, batch)
     loss_curve = []
@@ -191,21 +195,18 @@ def train(
         rng = deepcopy(rng)
 
         def objective(flat):
-            halves = {}
+            halves: Any = ()
             if settings.optimizer.halves:
                 # A single problem is in both halves.
                 order = rng.permutation(len(batch))
-                halves = {
-                    "calibration": order[: max(half, 1)],
-                    "prediction": order[half:],
-                }
-            scores, risk, worth = simulate(flat, X, batch, plan, **halves)
+                halves = order[: max(half, 1)], order[half:]
+            scores, risk, worth = simulate(flat, X, batch, plan, *halves)
             value = -worth if settings.loss == "retention" else -anp.log(worth)
             if not mu:
                 return value
             # The pull is mu c / n, and 1 - corr(u, c) is 1 minus the mean of u c.
             unit_risk = risk if settings.unit_variance else standardised_risk(scores)
-            return value + (mu + anp.dot(unit_risk, pull))
+            return value + (mu + pull @ unit_risk)
 
         retention = None
         if n_validation:
@@ -228,22 +229,20 @@ def train(
     return TrainingResult(params, x[-1], q, scale, columns, loss_curve, message)
 
 
-def _simulation(confidence, relaxation, training, alpha, gain):
-    """Return soft calibration and prediction as a function of the parameters."""
+def _flatten(params):
+    """Return the parameters as a flat array, and a function that restores their shapes."""
+    if isinstance(params, np.ndarray) and params.ndim == 1:
+        # Autograd does not need to differentiate the identity function.
+        return params, lambda flat: flat
+    return flatten(params)
 
-    def simulate(flat, X, batch, plan, **halves):
-        """Compute the confidences, the risks, and the mean gain of the kept true claims."""
-        scores = confidence(flat, X, batch)
-        risk = standardised_risk(scores) if training.unit_variance else -scores
-        kept = relaxation.true_claims(risk, plan, alpha, **halves)
-        if gain == 0:
-            kept = anp.log1p(kept)
-        elif gain not in (None, 1):
-            # The offset is added because a power below 1 has an infinite slope at 0.
-            kept = (kept + 0.001) ** gain
-        return scores, risk, anp.mean(kept)
 
-    return simulate
+def _worth_of(kept, gain):
+    """Return the value of a number of kept claims."""
+    if gain == 0:
+        return anp.log1p(kept)
+    # The offset is added because a power below 1 has an infinite slope at 0.
+    return kept if gain in (None, 1) else (kept + 0.001) ** gain
 
 
 def _start(init, model, unflatten, x, X, batch, labels):
@@ -333,7 +332,7 @@ def fit_logistic(model, X, target, x, unflatten, C):
         weights = flat[:-1]
         log_odds = model(unflatten(weights), X) - flat[-1]
         log_likelihood = anp.sum(log_sigmoid(sign * log_odds))
-        return anp.dot(weights, weights) / 2 - C * log_likelihood
+        return weights @ weights / 2 - C * log_likelihood
 
     start = np.append(x, -np.log(target.mean() / (1 - target.mean())))
     optimizer = LBFGS(max_iter=200)

@@ -132,12 +132,12 @@ def pool(log_rise, log_run, segment):
     block = np.arange(len(log_rise))
     while True:
         slope = log_rise - log_run
-        falls = ~starts_run(segment)
-        falls[1:] &= slope[1:] < slope[:-1]
-        if not falls.any():
+        is_start = starts_run(segment)
+        is_start[1:] |= ~(slope[1:] < slope[:-1])
+        if is_start.all():
             return slope[block], block
-        block = np.cumsum(~falls)[block] - 1
-        starts = np.flatnonzero(~falls)
+        block = is_start.cumsum()[block] - 1
+        starts = np.flatnonzero(is_start)
         log_rise = np.logaddexp.reduceat(log_rise, starts)
         log_run = np.logaddexp.reduceat(log_run, starts)
         segment = segment[starts]

@@ -15,12 +15,9 @@ from ..graphs import pass_on
 
 def find_highest(values, batch):
     """For each claim, find the last row of the largest value among the claim and its ancestors."""
-    # A claim can only be the result if no ancestor has a larger value, so few claims need
-    # sorting.
-    highest = np.flatnonzero(~(values < pass_on(np.maximum, values, batch)))
-    order = highest[np.argsort(values[highest], kind="stable")]
-    rank = np.full(len(values), -1)
-    rank[order] = np.arange(len(order))
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values), int)
+    rank[order] = np.arange(len(values))
     return order[pass_on(np.maximum, rank, batch)]
 
 

@@ -54,7 +54,7 @@ def scatter_sum(values, index, n):
 @with_vjp(lambda g, ans, v, offsets: hard.segment_sum(g, offsets))
 def spread(per_segment, offsets):
     """Repeat the value of each segment for all elements of the segment."""
-    return np.repeat(per_segment, np.diff(offsets))
+    return np.repeat(per_segment, offsets[1:] - offsets[:-1])
 
 
 segment_sum = with_vjp(lambda g, ans, v, offsets: spread(g, offsets))(hard.segment_sum)

@@ -371,7 +371,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"{self.n_claims} claims. Positions start at 0"
             )
         # A single problem needs no comparison.
-        homes = self.problem_of.take(pairs if len(self) > 1 else pairs[:0])
+        homes = self.problem_of.take(pairs) if len(self) > 1 else pairs[:0]
         for i in (homes[:, 0] != homes[:, 1]).nonzero()[0]:
             raise ValueError(
                 f"edge {tuple(pairs[i].tolist())} must connect two claims of the same "
@@ -938,7 +938,7 @@ class ReasoningGraph:
         }
         fields |= {
             "features": optional_rows(batch.features, claims),
-            "edges": read_only(edges - claims.start if claims.start else edges),
+            "edges": read_only(edges - claims.start) if claims.start else edges,
             "claims": None if batch.claims is None else tuple(batch.claims[claims]),
             "feature_names": batch.feature_names,
             "edges_known": bool(batch.edges_known[i]),

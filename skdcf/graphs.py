@@ -83,6 +83,8 @@ def pass_on(ufunc, values, batch):
             # The Python function that does the same to two numbers is faster.
             joins = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
             join: Any = ufunc if out.ndim > 1 else joins[ufunc]
+            if out.dtype == complex:
+                out = out.view("f8, f8")  # Pairs of Python floats can be compared.
             cells = out.tolist() if out.ndim == 1 else [*out]
             for parent, child in zip(parents, children, strict=True):
                 cells[child] = join(cells[child], cells[parent])
@@ -645,8 +647,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         rows = np.arange(len(self))[key]
         if rows.ndim != 1:
             raise IndexError(
-                "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
-                f"integers or a boolean mask, got {show(key)}"
+                f"the index must be an integer, slice, 1-D array or boolean mask, got {show(key)}"
             )
         return self._take(rows, self.sizes[rows], np.diff(self.edge_offsets)[rows])
 
@@ -1249,8 +1250,7 @@ def as_batch(X: Any) -> GraphBatch:
     >>> as_batch([[0.9, 1.0], [0.2, 0.0], [0.7, 0.0]])
     GraphBatch(n_graphs=3, n_claims=3, n_edges=0, n_features=2)
     """
-    batch = pack_graphs(X)
-    if batch is not None:
+    if (batch := pack_graphs(X)) is not None:
         return batch
     try:
         return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())

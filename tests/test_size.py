@@ -26,8 +26,8 @@ MOST_TOKENS = {
     "datasets": 11034,
     "evaluation": 5931,
     "features": 13934,
-    "ops": 6905,
-    "top": 43851,
+    "ops": 6890,
+    "top": 43866,
     "training": 3280,
 }
 MOST_LINES = 700

@@ -15,10 +15,9 @@ from ..graphs import pass_on
 
 def find_highest(values, batch):
     """For each claim, find the last row of the largest value among the claim and its ancestors."""
-    order = np.argsort(values, kind="stable")
-    rank = np.empty(len(values), int)
-    rank[order] = np.arange(len(values))
-    return order[pass_on(np.maximum, rank, batch)]
+    # Complex numbers are compared by their real parts first.
+    pairs = values + 1j * np.arange(len(values))
+    return pass_on(np.maximum, pairs, batch).view(complex).imag.astype(int)
 
 
 def sum_ancestors(values, batch):

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from importlib import import_module
-from numbers import Number, Real
+from numbers import Integral, Number, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +53,7 @@ def check_choice(name, value, choices):
 
 def is_integer(value):
     """Return whether a value is an integer. Booleans are not integers."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_count(name, value, low):

@@ -366,12 +366,12 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             raise ValueError(
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
-        pairs = pairs.astype(np.int64, order="C")  # The caller may change the array.
         for place in ((pairs < 0) | (pairs >= self.n_claims)).ravel().nonzero()[0]:
             raise ValueError(
                 f"edge {tuple(pairs[place // 2].tolist())} is out of range for "
                 f"{self.n_claims} claims. Positions start at 0"
             )
+        pairs = pairs.astype(np.int64, order="C")  # The caller may change the array.
         # A single problem needs no comparison.
         homes = self.problem_of.take(pairs) if len(self) > 1 else pairs[:0]
         for i in (homes[:, 0] != homes[:, 1]).nonzero()[0]:
@@ -999,7 +999,7 @@ class ReasoningGraph:
         ancestors : ndarray of int
             Sorted indices of the ancestors, excluding ``v``.
         """
-        if not 0 <= v < self.n_claims:
+        if not (is_integer(v) and 0 <= v < self.n_claims):
             raise ValueError(
                 f"v must be a claim position from 0 to {self.n_claims - 1}, got {v}"
             )

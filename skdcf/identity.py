@@ -426,12 +426,10 @@ def _find_questions(batch, groups) -> tuple[str, Any, Any]:
     names = _read_names(batch) if groups is None else groups
     if names is None:
         return "text", text, text
-    rows: Any = slice(None)
-    if groups is not None:  # Hash each name once.
-        rows = check_groups(groups, len(batch))
-        names = np.asarray(groups)[np.unique(rows, return_index=True)[1]].tolist()
-    hashes = np.array([hash_question("group", name) for name in names])
-    return "group", hashes[rows], text
+    if groups is not None:
+        check_groups(groups, len(batch))
+        names = np.asarray(groups).tolist()
+    return "group", np.array([hash_question("group", name) for name in names]), text
 
 
 def _read_names(batch):

@@ -71,8 +71,9 @@ def _join_rows(rows, batch):
     """Return the labels of all problems in one flat array or list."""
     joined = None
     if {*map(type, rows)} == {np.ndarray}:
-        with suppress(ValueError):  # The arrays have different numbers of dimensions.
-            joined = np.concatenate([*rows])  # One call is enough for a million rows.
+        # One call is enough for a million rows, unless their dimensions or types differ.
+        with suppress(ValueError, TypeError):
+            joined = np.concatenate([*rows])
     elif not any(hasattr(v, "__len__") and not isinstance(v, str) for v in rows):
         return rows  # The labels are already flat.
     if len(rows) != len(batch):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, printable
+from .._checks import check_choice, check_value, printable
 from ..graphs import GraphBatch, ReasoningGraph
 from ..labels import LabelList
 from .lines import refuse_surrogates
@@ -267,6 +267,8 @@ def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
         "group": group_in_metadata if group is None else group,
     }
     record = plain({k: v for k, v in fields.items() if v is not None} | own)
+    # Since the graph was made, the caller may have changed the dict.
+    check_value("provenance", record.get("provenance", {}))
     row = read_row(record, graph=None if own else graph)
     if "labels" in row:
         record["labels"] = row["labels"].tolist()

@@ -27,7 +27,6 @@ def test_statistics_of_the_study(kind):
     frequency = batch.features[:, data.feature_names.index("frequency-score")]
     assert roc_auc_score(true, frequency) == pytest.approx(auc, abs=0.02)
     assert (batch.edges[:, 0] < batch.edges[:, 1]).all()
-    assert len(np.unique(batch.edges, axis=0)) == len(batch.edges)
     assert set(np.bincount(batch.edges[:, 1], minlength=len(true))) == {0, 1, 2, 3}
 
 
@@ -46,9 +45,9 @@ def test_arguments(make):
     assert list(a.graphs) == list(b.graphs) != list(c.graphs)
     graphs, labels = make(1, random_state=np.random.RandomState(7), return_X_y=True)
     assert [len(y) for y in labels] == graphs.sizes.tolist()
-    for options in ({"n_problems": 0}, {"n_problems": True}):
-        with pytest.raises(ValueError, match=f"n_problems .*{options['n_problems']}"):
-            make(**options)
+    for n in (0, True):
+        with pytest.raises(ValueError, match=f"n_problems .*{n}"):
+            make(n)
     with pytest.raises(ValueError, match=r"kind .*'maths'|n_alternatives .*-1"):
         make(5, "maths") if make is make_reasoning_graphs else make(
             5, n_alternatives=-1

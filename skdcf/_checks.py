@@ -270,9 +270,11 @@ def check_column(values, length, name):
 
 def check_value(name, value):
     """Return a copy of the value that a field of `ROWS` has for one problem."""
-    if name == "problems" and not isinstance(value, str):
-        raise ValueError(f"the question must be a str or None, got {show(value)}")
-    if name in ("problems", "ids"):
+    if value is None or name == "ids":
+        return value
+    if name == "problems":
+        if not isinstance(value, str):
+            raise ValueError(f"the question must be a str or None, got {show(value)}")
         return value
     if name in ("alternatives", "context"):
         texts = tuple(listed(value, name))

@@ -298,12 +298,13 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         for name, values in rows.items():
             column = check_column(values, len(self), name)
             setattr(self, name, column)
-            for i, value in enumerate(() if column is None else column):
-                if value is not None:
-                    try:
-                        column[i] = check_value(name, value)
-                    except ValueError as error:
-                        raise ValueError(f"{self.name_of(i)}: {error}") from None
+            if column is None or (name == "problems" and {*map(type, column)} == {str}):
+                continue
+            for i, value in enumerate(column):
+                try:
+                    column[i] = check_value(name, value)
+                except ValueError as error:
+                    raise ValueError(f"{self.name_of(i)}: {error}") from None
 
     def _set_features(self, features, feature_names):
         table = None
@@ -1005,11 +1006,10 @@ class ReasoningGraph:
             )
         starts = self.edges[:, 1].searchsorted(np.arange(self.n_claims + 1))
         found = np.zeros(self.n_claims, bool)
-        stack = [v]
-        while stack:
-            claim = stack.pop()
+        queue = [v]
+        for claim in queue:  # The queue grows.
             parents = self.edges[starts[claim] : starts[claim + 1], 0]
-            stack += parents[~found[parents]].tolist()
+            queue += parents[~found[parents]].tolist()
             found[parents] = True
         return np.flatnonzero(found)
 

@@ -109,8 +109,9 @@ def _pack_table(estimator, X, reset):
     if passed.dtype == object:  # scikit-learn would convert strings in an object array.
         table = passed
     names = getattr(estimator, "feature_names_in_", None)
-    offsets = np.arange(len(table) + 1)
-    return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
+    return GraphBatch.from_arrays(
+        table, np.arange(len(table) + 1), (), feature_names=names
+    )
 
 
 def _ruled(batch, rule):

@@ -448,8 +448,9 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "scorer_")
         full.refuse(self, "calibration_part")
         problems, origin = self._read_calibration(X, y, groups)
-        part = self._part(problems)
-        return replace(part, origin=origin, settings=self._part_settings)
+        return replace(
+            self._part(problems), origin=origin, settings=self._part_settings
+        )
 
     def _read_calibration(self, X, y, groups):
         """Return labelled problems that can be used for calibration, and how they were made."""

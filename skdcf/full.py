@@ -302,8 +302,7 @@ class LabelledAnswers:
             scores = np.array([nonconformity_scores(row, *settings) for row in path])
             # A risk that is not a number counts all scores, so the claim is dropped.
             is_above = scores[:, None, members] > bounds[:, :, None]
-            n_below = (~is_above).sum(axis=2)
-            a.append((1 + n_below) / (n + 1))
+            a.append((1 + (~is_above).sum(axis=2)) / (n + 1))
             used = np.vstack([used, block])
             is_false = np.append(is_false, np.zeros(len(block)))
         return np.concatenate(a)

@@ -427,8 +427,7 @@ def check_copies(part, candidates, level):
     is_second = is_copy.copy()
     is_second[first[~in_training[first]]] = False
     by_text = hashes.named_by == "text"
-    most = _FEW if by_text else 1
-    share = _refuse_many(is_copy, is_second, part, most, n_allowed=1)
+    share = _refuse_many(is_copy, is_second, part, _FEW if by_text else 1, n_allowed=1)
     count_of = f"{is_copy.sum()} of {len(group_of)} calibration answers"
     if by_text:
         warn(

@@ -183,8 +183,7 @@ class LabelList(list[Any]):
     def __getitem__(self, key: Any) -> Any:
         if is_integer(key):
             return super().__getitem__(key)
-        positions = np.arange(len(self))[key]
-        return LabelList(map(super().__getitem__, positions))
+        return LabelList(map(super().__getitem__, np.arange(len(self))[key]))
 
 
 def flatten(y, kept):

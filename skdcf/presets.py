@@ -443,8 +443,8 @@ class SingleFeatureCF(HardCF):
     def _wanted_scorer(self, batch):
         feature = self.feature
         if feature is None:
-            names = batch.column_names
-            feature = "frequency-score" if "frequency-score" in names else 0
+            name = "frequency-score"
+            feature = name if name in batch.column_names else 0
         return FrequencyScorer(feature=feature, beta_mix=self.beta_mix, over=self.over)
 
 

@@ -247,8 +247,9 @@ class PricedScorer(Scorer):
     def confidence(self, batch: GraphBatch) -> Floats:
         if self.gain is None:
             return self._score(batch)
-        q = self.weight_below_errors_
-        return -exact_log_price(self.hazard(batch), batch, q, self.gain)
+        return -exact_log_price(
+            self.hazard(batch), batch, self.weight_below_errors_, self.gain
+        )
 
 
 @settings

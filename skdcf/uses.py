@@ -24,8 +24,7 @@ def seen(filter, X, groups=None):
 
     Both masks have shape (n_problems,). Hashes of the question, content and answer are compared.
     """
-    batch = check(filter, X)
-    hashes = hashes_of(batch, groups, columns_are_fine=filter._are_fine)
+    hashes = hashes_of(check(filter, X), groups, columns_are_fine=filter._are_fine)
     return seen_among(filter._record, hashes)
 
 

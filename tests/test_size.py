@@ -24,11 +24,11 @@ MOST_TOKENS = {
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11050,
-    "evaluation": 5931,
+    "evaluation": 5925,
     "features": 13934,
-    "ops": 6890,
-    "top": 43851,
-    "training": 3280,
+    "ops": 7003,
+    "top": 43830,
+    "training": 3239,
 }
 MOST_LINES = 700
 MOST_CAPITALS = 79

@@ -179,8 +179,9 @@ def check_search(search):
         )
     full.refuse(inner, "a search")
     for key in _keys(search):
-        words = key.split("__")
-        name = next((w for w in words if w not in ("estimator", "search")), None)
+        name = next(
+            (w for w in key.split("__") if w not in ("estimator", "search")), None
+        )
         if name in (*PROMISED, "calibration_size"):
             raise ValueError(
                 f"{key!r} must not be a parameter of the search, because filters with "

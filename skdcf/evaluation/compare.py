@@ -175,10 +175,9 @@ def compare_filters(
         partial(run_split, filters, problems, split, levels, seed)
         for split, seed in zip(splits, seeds, strict=True)
     ]
-    results = run_jobs(jobs, n_jobs)
     rows = [
         row | {"split": number}
-        for number, of_split in enumerate(results)
+        for number, of_split in enumerate(run_jobs(jobs, n_jobs))
         for row in of_split
     ]
     return summarise(rows, filters, levels, protocol)

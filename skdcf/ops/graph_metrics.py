@@ -79,15 +79,10 @@ def _rank_pages(batch):
     return rank
 
 
-def _links(batch):
-    """Return the sparse adjacency matrix of all problems."""
-    shape = batch.n_claims, batch.n_claims
-    return csr_array((np.ones(len(batch.edges)), batch.edges.T), shape=shape)
-
-
 def _cluster(batch):
     """Compute clustering coefficients from the number of triangles at each claim."""
-    links = _links(batch)
+    shape = batch.n_claims, batch.n_claims
+    links = csr_array((np.ones(len(batch.edges)), batch.edges.T), shape=shape)
     # Each edge that is a shortcut has one triangle for each claim in between.
     shortcuts = (links @ links).multiply(links)
     between = (links.T @ links).multiply(links)

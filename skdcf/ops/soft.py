@@ -41,6 +41,24 @@ def log1mexp(x):
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
+def _pull_standardised(g, ans, scores):
+    centred = scores - scores.mean()
+    variance = (centred**2).mean()
+    scale = np.sqrt(variance)
+    slope = (g * centred / scale**2).sum() * variance**-0.5 / len(g)
+    g = slope * centred - g / scale
+    return g - g.mean()
+
+
+@with_vjp(_pull_standardised)
+def standardised_risk(scores):
+    """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
+    centred = scores - scores.mean()
+    # If all scores are equal, the scale is NaN, and training stops.
+    with np.errstate(invalid="ignore"):
+        return -centred / np.sqrt((centred**2).mean())
+
+
 def path_risk(risk, batch):
     """Compute R for each claim. The gradient belongs to the last of several tied claims."""
     return take(risk, find_highest(getval(risk), batch))
@@ -128,8 +146,7 @@ def smooth_quantile(scores, count, temperature):
     high = float(scores.max()) + shift
     if not 0 < high - low < math.inf:
         return high
-    t = float(np.sort(scores)[int(count)])
-    t = min(max(t, low), high)
+    t = float(np.clip(np.sort(scores)[int(count)], low, high))
     last = high - low
     while high - low > 1e-15 * abs(t) + 1e-300:
         x = (scores - t) / temperature

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 
 from .._checks import check_alpha
 from ..ops.hard import targets_of
-from ..ops.soft import log_sigmoid
+from ..ops.soft import log_sigmoid, standardised_risk
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
 from .splitting import (
@@ -339,11 +339,3 @@ def fit_logistic(model, X, target, x, unflatten, C):
     optimizer.tolerance = 1e-5
     best, _ = optimizer.minimize(value_and_grad(penalised), start, lambda *_: False)
     return best
-
-
-def standardised_risk(scores):
-    """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
-    centred = scores - anp.mean(scores)
-    # If all scores are equal, the scale is NaN, and training stops.
-    with np.errstate(invalid="ignore"):
-        return -centred / anp.sqrt(anp.mean(centred**2))

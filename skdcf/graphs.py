@@ -62,7 +62,8 @@ def pass_on(ufunc, values, batch):
     """Combine the value of each claim with the values of its ancestors in a single pass.
 
     The running time is O(claims + edges) for all graphs together. ``ufunc`` is numpy's maximum,
-    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim.
+    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim. Complex
+    values can have a maximum and a minimum. They are compared by their real parts first.
 
     Examples
     --------
@@ -77,18 +78,19 @@ def pass_on(ufunc, values, batch):
     >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
     array([ 5, 12,  6, 15])
     """
-    out = np.array(values)
+    out = values = np.array(values)
     for parents, children, starts in batch.sweep:
         if starts is None:
             # The Python function that does the same to two numbers is faster.
             joins = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
             join: Any = ufunc if out.ndim > 1 else joins[ufunc]
             if out.dtype == complex:
-                out = out.view("f8, f8")  # Pairs of Python floats can be compared.
+                # Python compares pairs, but not complex numbers.
+                out = out.view("f8, f8")
             cells = out.tolist() if out.ndim == 1 else [*out]
             for parent, child in zip(parents, children, strict=True):
                 cells[child] = join(cells[child], cells[parent])
-            return np.array(cells, out.dtype)
+            return np.array(cells, out.dtype).view(values.dtype)
         inherited = ufunc.reduceat(out[parents], starts)
         out[children] = ufunc(out[children], inherited)
     return out

@@ -24,10 +24,10 @@ MOST_TOKENS = {
     "apps/service": 2424,
     "apps/text": 3323,
     "datasets": 11050,
-    "evaluation": 5925,
+    "evaluation": 5922,
     "features": 13934,
-    "ops": 7003,
-    "top": 43830,
+    "ops": 6998,
+    "top": 43839,
     "training": 3239,
 }
 MOST_LINES = 700

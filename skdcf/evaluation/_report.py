@@ -308,8 +308,9 @@ def evaluate_filter(
     """
     levels = check_alphas(alphas, filter._level_now)
     problems = filter._read_labelled(X, y, groups)
-    batch = problems.batch
-    counts = counts_of_filters([filter] * len(levels), batch, problems.labels, levels)
+    counts = counts_of_filters(
+        [filter] * len(levels), problems.batch, problems.labels, levels
+    )
     masks = seen_among(filter._record, problems.hashes)
     used = tuple(int(mask.sum()) for mask in masks)
     warning = ""

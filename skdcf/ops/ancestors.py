@@ -17,7 +17,7 @@ def find_highest(values, batch):
     """For each claim, find the last row of the largest value among the claim and its ancestors."""
     # Complex numbers are compared by their real parts first.
     pairs = values + 1j * np.arange(len(values))
-    return pass_on(np.maximum, pairs, batch).view(complex).imag.astype(int)
+    return pass_on(np.maximum, pairs, batch).imag.astype(int)
 
 
 def sum_ancestors(values, batch):

@@ -13,8 +13,8 @@ F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, u0))``
 
 Training minimises the objective F. The logarithm in F is optional.
 
-Autograd differentiates F through the model, the price, `standardised_risk`, the relaxation steps
-and the loss. Operations on segments are defined together with their gradients.
+Autograd differentiates F through the model, the price, the relaxation steps and the loss.
+`standardised_risk` and the operations on segments are defined together with their gradients.
 """
 
 from copy import deepcopy

@@ -217,7 +217,7 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = check_random_state(self.random_state).randint(2**31 - 1)
-            # Columns that need no fitting are made from all problems.
+            # Columns that do not need fitting are computed for all problems.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())

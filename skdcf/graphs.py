@@ -62,8 +62,8 @@ def pass_on(ufunc, values, batch):
     """Combine the value of each claim with the values of its ancestors in a single pass.
 
     The running time is O(claims + edges) for all graphs together. ``ufunc`` is numpy's maximum,
-    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim. Complex
-    values can have a maximum and a minimum. They are compared by their real parts first.
+    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim. Values
+    may be complex for maximum and minimum, which compare their real parts first.
 
     Examples
     --------
@@ -657,7 +657,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def _take(self, rows, sizes, n_edges):
         """Return the first ``sizes[i]`` claims of problem ``rows[i]`` for each i.
 
-        The parents of these claims, at the ends of the first ``n_edges[i]`` edges, are among them.
+        The parents of these claims must be among them. The edges between these claims are the
+        first ``n_edges[i]`` edges of the problem.
         """
         offsets = offsets_of(sizes)
         first = self.offsets[rows]
@@ -1009,7 +1010,7 @@ class ReasoningGraph:
         starts = self.edges[:, 1].searchsorted(np.arange(self.n_claims + 1))
         found = np.zeros(self.n_claims, bool)
         queue = [v]
-        for claim in queue:  # The queue grows.
+        for claim in queue:  # The queue grows during the loop.
             parents = self.edges[starts[claim] : starts[claim + 1], 0]
             queue += parents[~found[parents]].tolist()
             found[parents] = True

@@ -74,7 +74,7 @@ def read_row(record, rename=None, graph=None):
     rename : dict, optional
         Mapping from other keys and paths to keys in `KEYS`.
     graph : ReasoningGraph, optional
-        The problem, if the record was made from it.
+        The problem that the record describes, if it exists already.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
         "group": group_in_metadata if group is None else group,
     }
     record = plain({k: v for k, v in fields.items() if v is not None} | own)
-    # Since the graph was made, the caller may have changed the dict.
+    # The caller may have changed the dict after the graph was created.
     check_value("provenance", record.get("provenance", {}))
     row = read_row(record, graph=None if own else graph)
     if "labels" in row:

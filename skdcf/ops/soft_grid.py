@@ -14,7 +14,7 @@ w_t        weight of threshold t
 
 A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each combination of
 claim and threshold, stored claim by claim. Coherence is a product of matrices for each problem.
-All problems of the same size are multiplied together.
+The products of all problems of the same size are computed in a single call.
 """
 
 from dataclasses import dataclass

@@ -315,7 +315,6 @@ class AgreementFeatures(OptionalColumns):
     answer: Callable[[str], str | None] | None = None
     field: ClassVar[str] = "alternatives"
     columns: ClassVar[tuple[str, ...]] = _AGREEMENT
-    looks_ahead: ClassVar[frozenset[str]] = frozenset(_AGREEMENT[:3])
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         # maximum number of cached texts (answers to the same question share their alternatives)
@@ -452,7 +451,6 @@ class OptionFeatures(OptionalColumns):
     columns: ClassVar[tuple[str, ...]] = list_names(
         "option_is_chosen option_words option_rival options_ruled_out option_agrees"
     )
-    looks_ahead: ClassVar[frozenset[str]] = frozenset(columns) - {"options_ruled_out"}
 
     def _is_there(self, batch):
         return batch.problems is not None and any(map(_read_options, batch.problems))

@@ -70,11 +70,6 @@ class FunctionColumns(GraphTransformer):
     def _results(self):
         return {}
 
-    @property
-    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return all names, because the function may read later claims."""
-        return frozenset(self.names)
-
     def own_names(self) -> tuple[str, ...]:
         return tuple(self.names)
 

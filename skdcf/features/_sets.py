@@ -198,11 +198,6 @@ class GraphUnion(GraphTransformer):
         ours = (t for t in self.transformers if isinstance(t, GraphTransformer))
         return any(get_tags(each).requires_fit for each in ours)
 
-    @property
-    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the names of all columns that depend on later claims."""
-        return frozenset().union(*[each.looks_ahead for each in self.transformers])
-
     def fit(self, X: Graphs, y: Any = None) -> Self:
         batch = as_batch(X)
         self.validate()
@@ -328,13 +323,6 @@ class GraphFeatures(GraphTransformer):
 
     def own_names(self) -> tuple[str, ...]:
         return PAPER_METRICS if self.metrics is None else tuple(self.metrics)
-
-    @property
-    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the metrics that depend on later claims, such as the children of a claim."""
-        return frozenset(self.own_names()).difference(
-            list_names("nx_in_degree nx_is_source nx_depth_from_sources n_ancestors")
-        )
 
     def _check(self, batch):
         if unknown := [name for name in self.own_names() if name not in METRICS]:

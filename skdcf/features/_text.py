@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import ClassVar
 
 import numpy as np
 
@@ -291,8 +290,6 @@ class TextFeatures(GraphTransformer):
     arithmetic_wrong [0. 1.]
     unsupported_numbers [0.  1.1]
     """
-
-    looks_ahead: ClassVar[frozenset[str]] = frozenset(_WHOLE[1:4])
 
     def own_names(self) -> tuple[str, ...]:
         return _WHOLE + _COUNTED

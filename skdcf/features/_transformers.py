@@ -39,13 +39,10 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     reads_edges : bool
         Whether the columns depend on the edges of a problem. If True, the edges of new
         problems must be known if and only if they were known in calibration.
-    looks_ahead : frozenset of str
-        Names of the columns whose values depend on later claims.
     """
 
     requires_fit: bool | None = None
     reads_edges: bool = True
-    looks_ahead: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         options.setdefault("auto_wrap_output_keys", None)

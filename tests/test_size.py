@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11050,
     "evaluation": 5922,
-    "features": 13779,
+    "features": 13719,
     "ops": 6998,
     "top": 43839,
     "training": 3239,

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import accumulate
 from math import log, log1p
-from typing import ClassVar
 
 import numpy as np
 
@@ -313,8 +312,8 @@ class AgreementFeatures(OptionalColumns):
     _parameter_constraints = {"answer": [callable, None], "optional": ["boolean"]}
 
     answer: Callable[[str], str | None] | None = None
-    field: ClassVar[str] = "alternatives"
-    columns: ClassVar[tuple[str, ...]] = _AGREEMENT
+    field = "alternatives"
+    columns = _AGREEMENT
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         # maximum number of cached texts (answers to the same question share their alternatives)
@@ -448,7 +447,7 @@ class OptionFeatures(OptionalColumns):
     """
 
     reads_edges = False
-    columns: ClassVar[tuple[str, ...]] = list_names(
+    columns = list_names(
         "option_is_chosen option_words option_rival options_ruled_out option_agrees"
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
-from typing import ClassVar
 
 import numpy as np
 
@@ -103,8 +102,8 @@ class ContextFeatures(OptionalColumns):
     """
 
     reads_edges = False
-    field: ClassVar[str] = "context"
-    columns: ClassVar[tuple[str, ...]] = list_names("""
+    field = "context"
+    columns = list_names("""
         context_words context_bigrams context_trigrams context_numbers context_names
         context_sentence context_longest_run
     """)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -416,7 +416,7 @@ class DomainIndicators(GraphTransformer):
     """
 
     reads_edges = False
-    topics: ClassVar[tuple[str, ...]] = tuple(_LEXICON)[:12]
+    topics = tuple(_LEXICON)[:12]
 
     _parameter_constraints = {"domains": ["array-like", None]}
 

@@ -288,9 +288,6 @@ class CoverageMonitor(BettingMonitor):
     n_repeated_ : int
         Number of answers that were ignored because their question was already used for an earlier
         answer or for calibration.
-    n_unwatched_ : int
-        Number of answers that were ignored because they do not pass (``show=``), or because the
-        filter keeps nothing or has no guarantee in their group.
     games_ : list of dict
         State of the bets on each group, with the name of the ``group``, which is None if there are
         no groups.
@@ -377,7 +374,7 @@ class CoverageMonitor(BettingMonitor):
                     "state": None,
                 }
             )
-        self.n_errors_ = self.n_unwatched_ = 0
+        self.n_errors_ = 0
 
     def update(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Add judged answers to the monitor.
@@ -415,13 +412,11 @@ class CoverageMonitor(BettingMonitor):
         losses = guarantee.loss(problems.labels, kept, risks.offsets)
         rows = np.lexsort(part.orders())
         names = part.groups or [None] * len(part)
-        self.n_unwatched_ += len(rows)
         for game in self.games_:
             is_own = np.array([names[row] == game["group"] for row in rows], bool)
             if game["cut"] < np.inf:
                 is_own &= part.lowest[rows] < game["cut"]
             own = rows[is_own]
-            self.n_unwatched_ -= len(own)
             first = self._first(part.hashes[own], game["group"])
             self._bet(game, losses[own[first]])
         return self
@@ -454,10 +449,8 @@ class CoverageMonitor(BettingMonitor):
         if not (np.isfinite(losses) & (losses >= 0)).all():
             raise ValueError(f"losses must be finite and nonnegative, got {losses}")
         check_is_fitted(self)
-        self.n_unwatched_ += len(losses)
         for game in self.games_:
             if game["group"] == group:
-                self.n_unwatched_ -= len(losses)
                 self._bet(game, losses)
         return self
 

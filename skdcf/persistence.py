@@ -25,7 +25,7 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 # Increase this number whenever a class that files contain is moved, renamed or given other
 # attributes.
-FORMAT = 12
+FORMAT = 13
 
 #: Types of other packages that a file may contain, besides those that skops trusts.
 TRUSTED = {

@@ -39,7 +39,6 @@ from ._parameters import (
     Options,
     Settings,
     StrOptions,
-    at_least,
     settings,
 )
 from .exceptions import GuaranteeWarning
@@ -590,13 +589,6 @@ class LinearModel(Settings):
     To use this model as a scorer, pass it to `ConfTrScorer`, as in
     ``ConfTrScorer(LinearModel())``.
 
-    Parameters
-    ----------
-    spread : float, default=1.0
-        Range of the initial weights. The weights are drawn uniformly between minus and plus
-        ``spread`` divided by the square root of the number of weights. If ``spread`` is 0, all
-        weights start at 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -605,14 +597,10 @@ class LinearModel(Settings):
     array([ 0., -1.])
     """
 
-    _parameter_constraints = {"spread": [at_least(0)]}
-
-    spread: float = 1.0
-
     def init(
         self, n_features: int, rng: np.random.RandomState | np.random.Generator
     ) -> Floats:
-        """Draw random weights.
+        """Draw weights uniformly, between minus and plus one over the root of their number.
 
         Parameters
         ----------
@@ -626,8 +614,7 @@ class LinearModel(Settings):
         params : ndarray of shape (n_features,)
             The initial parameters.
         """
-        self.validate()
-        bound = self.spread * max(n_features, 1) ** -0.5
+        bound = max(n_features, 1) ** -0.5
         return rng.uniform(-bound, bound, n_features)
 
     def __call__(self, params: Floats, X: Floats) -> Floats:
@@ -736,8 +723,6 @@ class ConfTrScorer(PricedScorer):
         maximised, but many answers are left empty, because the risk is spent on the safest
         answers. Smaller exponents leave fewer answers empty. If None, the output of the model is
         the confidence, as in the paper.
-    clip : float, default=3.0
-        Maximum absolute value of standardised columns, to which larger values are clipped.
 
     Attributes
     ----------
@@ -790,14 +775,11 @@ class ConfTrScorer(PricedScorer):
     """
 
     _parameter_constraints = PricedScorer._parameter_constraints | {
-        "model": [None, HasMethods(["init", "__call__"])],
-        "clip": [Number(Real, 0, None, closed="right")],
+        "model": [None, HasMethods(["init", "__call__"])]
     }
     requires_fit = uses_alpha = uses_relaxation = True
 
     model: Model | None = None
-    _: KW_ONLY
-    clip: float = 3.0
 
     def fit(
         self, batch: GraphBatch, labels: np.ndarray, task: FitTask | None = None
@@ -824,27 +806,12 @@ class ConfTrScorer(PricedScorer):
             If no parameters could be fitted, or if training stopped early.
         """
         # autograd is imported here, because only training needs it.
-        from .relaxation import PathRelaxation
-        from .training import SoftTraining
         from .training.loop import train
 
         self.validate()
         need_features(batch)
-        task = task or FitTask()
         model = LinearModel() if self.model is None else clone(self.model, safe=False)
-        result = train(
-            model=model,
-            relaxation=task.relaxation or PathRelaxation(),
-            training=task.training or SoftTraining(),
-            batch=batch,
-            labels=labels,
-            alpha=task.alpha,
-            groups=task.groups,
-            rng=task.rng,
-            verbose=task.verbose,
-            clip=self.clip,
-            gain=self.gain,
-        )
+        result = train(model, batch, labels, task or FitTask(), self.gain)
         self.model_ = model
         self.params_: Any = result.params
         self.intercept_ = result.intercept

@@ -31,7 +31,8 @@ from .._checks import check_alpha
 from ..ops.hard import targets_of
 from ..ops.soft import log_sigmoid, standardised_risk
 from ..ops.soft_price import log_price
-from ._settings import LBFGS
+from ..relaxation import PathRelaxation
+from ._settings import LBFGS, SoftTraining
 from .splitting import (
     STRENGTH,
     Columns,
@@ -81,45 +82,22 @@ class TrainingResult:
     message: str
 
 
-def train(
-    model,
-    relaxation,
-    training,
-    batch,
-    labels,
-    alpha,
-    groups=None,
-    rng=None,
-    verbose=0,
-    clip=3.0,
-    gain=None,
-):
+def train(model, batch, labels, task, gain=None):
     """Train a model through soft calibration and prediction.
 
     Parameters
     ----------
     model : differentiable model
         The differentiable model, such as `skdcf.scorers.LinearModel`.
-    relaxation : PathRelaxation or GridRelaxation
-        The relaxation of calibration and prediction.
-    training : SoftTraining
-        Settings of the training.
     batch : GraphBatch
         Training problems. The features are standardised on the training problems.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown). Claims with unknown labels are not used in the
         loss.
-    alpha : float
-        The training level.
-    groups : ndarray of shape (n_problems,), optional
-        Group of each problem. All problems of a group are held out for validation together.
-    rng : RandomState or Generator, optional
-        Random number generator, used to draw initial parameters, validation problems and random
-        halves.
-    verbose : int
-        Whether to show a progress bar with the loss of each iteration.
-    clip : float
-        Maximum absolute value of standardised features, to which larger values are clipped.
+    task : FitTask
+        Level, relaxation and settings of the training. All problems of a group are held out for
+        validation together. The random numbers are used to draw initial parameters, validation
+        problems and random halves.
     gain : float, optional
         Exponent of the price, which is also the gain in the loss. If None, the output of the
         model is the confidence, and the loss counts claims.
@@ -140,21 +118,21 @@ def train(
     >>> import numpy as np
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.labels import pack_labels
-    >>> from skdcf.relaxation import PathRelaxation
-    >>> from skdcf.scorers import LinearModel
-    >>> from skdcf.training import SoftTraining
+    >>> from skdcf.scorers import FitTask, LinearModel
     >>> from skdcf.training.loop import train
     >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
-    >>> setting = LinearModel(), PathRelaxation(), SoftTraining()
-    >>> rng = np.random.RandomState(0)
-    >>> out = train(*setting, graphs, pack_labels(y, graphs), 0.1, rng=rng)
+    >>> task = FitTask(alpha=0.1, rng=np.random.RandomState(0))
+    >>> out = train(LinearModel(), graphs, pack_labels(y, graphs), task)
     >>> out.params.shape, out.loss_curve[-1] < out.loss_curve[0]
     ((31,), True)
     """
-    alpha = check_alpha(alpha)
+    alpha = check_alpha(task.alpha)
+    groups = task.groups
+    rng = task.rng
+    training = task.training or SoftTraining()
     training.validate()
+    relaxation = task.relaxation or PathRelaxation()
     relaxation.validate()
-    rng = rng or np.random.RandomState()
     settings = training.resolved(gain)
     n_questions = len(batch) if groups is None else len(np.unique(groups))
     n_validation = settings.optimizer.n_validation(n_questions)
@@ -165,7 +143,7 @@ def train(
         held_labels = labels[is_held]
         batch = batch[rest]
         labels = labels[~is_held]
-    columns = Columns.fit(batch, clip, with_means=gain is not None)
+    columns = Columns.fit(batch, with_means=gain is not None)
     X = columns(batch)
     q = weight_below_errors(labels, batch)
     x, unflatten = _flatten(model.init(X.shape[1], rng))
@@ -221,7 +199,7 @@ def train(
             settings.optimizer,
             loss_curve,
             retention,
-            verbose,
+            task.verbose,
         )
     params = unflatten(x[:-1])
     is_scaled = settings.unit_variance and gain is None

@@ -100,15 +100,13 @@ class Columns:
     bound: Array
 
     @classmethod
-    def fit(cls, batch, clip=3.0, with_means=False):
+    def fit(cls, batch, with_means=False):
         """Standardise the columns on the training claims.
 
         Parameters
         ----------
         batch : GraphBatch
             The training problems.
-        clip : float, default=3.0
-            Bound in standard deviations.
         with_means : bool, default=False
             Whether to add the columns of the whole problem. They are not added if no problem has
             two claims.
@@ -120,7 +118,8 @@ class Columns:
         """
         features = batch.features
         mean, scale, _ = _moments(features)
-        own = cls(mean, scale, np.full(len(mean), clip))
+        # Columns are clipped at three standard deviations.
+        own = cls(mean, scale, np.full(len(mean), 3.0))
         if not with_means or batch.sizes.max(initial=0) < 2:
             return own
         whole = own._of_whole(features, batch.sizes)
@@ -131,7 +130,7 @@ class Columns:
         return cls(
             np.append(mean, mean_of_whole),
             np.append(scale, scale_of_whole / weight),
-            np.append(own.bound, np.full(len(mean) + 1, clip * weight)),
+            np.append(own.bound, np.full(len(mean) + 1, 3.0 * weight)),
         )
 
     def __call__(self, batch):

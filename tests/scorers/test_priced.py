@@ -49,7 +49,8 @@ def test_loss_and_gradient_against_a_plain_spelling(relaxation):
     labels = LABELS[: batch.n_claims]
     caught = Caught()
     training = SoftTraining(caught, shrinkage=50.0)
-    result = train(LinearModel(), relaxation, training, batch, labels, 0.2, gain=0.5)
+    task = FitTask(alpha=0.2, relaxation=relaxation, training=training)
+    result = train(LinearModel(), batch, labels, task, gain=0.5)
     X = result.columns(batch)
     q = weight_below_errors(labels, batch)
     plan = relaxation.plan(batch, labels)

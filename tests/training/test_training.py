@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import LinearModel, MLPModel
+from skdcf.scorers import FitTask, LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.loop import fit_logistic, train
 from skdcf.training.splitting import Columns, noise_columns
@@ -24,15 +24,9 @@ X = Columns.fit(BATCH)(BATCH)
 
 def run(training=None, model=None, relaxation=None, batch=BATCH, labels=LABELS, **more):
     """The result of training, with a fixed seed."""
-    more = {"alpha": 0.1, "rng": np.random.RandomState(0)} | more
-    return train(
-        LinearModel() if model is None else model,
-        PathRelaxation() if relaxation is None else relaxation,
-        SoftTraining() if training is None else training,
-        batch,
-        labels,
-        **more,
-    )
+    rng = np.random.RandomState(0)
+    settings = {"relaxation": relaxation, "training": training, "rng": rng} | more
+    return train(model or LinearModel(), batch, labels, FitTask(**settings))
 
 
 def paper(**changes):

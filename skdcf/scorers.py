@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,9 +46,6 @@ from .graphs import GraphBatch
 from .ops.hard import targets_of
 from .ops.price import exact_log_price
 from .training import splitting
-
-if TYPE_CHECKING:
-    from .training.loop import Model
 
 __all__ = [
     "ClassifierScorer",
@@ -779,7 +776,7 @@ class ConfTrScorer(PricedScorer):
     }
     requires_fit = uses_alpha = uses_relaxation = True
 
-    model: Model | None = None
+    model: Any = None
 
     def fit(
         self, batch: GraphBatch, labels: np.ndarray, task: FitTask | None = None

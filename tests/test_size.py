@@ -27,8 +27,8 @@ MOST_TOKENS = {
     "evaluation": 5922,
     "features": 13719,
     "ops": 6998,
-    "top": 43679,
-    "training": 3241,
+    "top": 43665,
+    "training": 3233,
 }
 MOST_LINES = 700
 MOST_CAPITALS = 79

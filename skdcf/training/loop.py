@@ -19,7 +19,7 @@ Autograd differentiates F through the model, the price, the relaxation steps and
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
@@ -40,13 +40,6 @@ from .splitting import (
     smoothed_log_odds,
     weight_below_errors,
 )
-
-
-class Model(Protocol):
-    """Protocol for differentiable models, such as `skdcf.scorers.LinearModel`."""
-
-    def init(self, n_features, rng): ...
-    def __call__(self, params, X): ...
 
 
 @dataclass

@@ -920,12 +920,12 @@ class ReasoningGraph:
                 [0, 0 if rows is None else len(rows)],
                 edges,  # type: ignore[arg-type]  # checked when it is read
                 claims=texts,
-                problems=None if problem is None else [problem],
-                alternatives=None if alternatives is None else [alternatives],
-                context=None if context is None else [context],
+                problems=[problem],
+                alternatives=[alternatives],
+                context=[context],
                 feature_names=feature_names,
-                provenance=None if provenance is None else [provenance],
-                metadata=None if metadata is None else [metadata],
+                provenance=[provenance],
+                metadata=[metadata],
             )
         except ValueError as error:
             message = str(error).removeprefix("problem 0").lstrip(":, ")

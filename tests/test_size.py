@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11050,
     "evaluation": 5922,
-    "features": 13719,
+    "features": 13686,
     "ops": 6998,
     "top": 43635,
     "training": 3233,

@@ -23,7 +23,7 @@ from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
 from ._text import TextFeatures
-from ._transformers import Graphs, GraphTransformer
+from ._transformers import Graphs, GraphTransformer, check_known
 
 # Column names of the data, the domains and the graph metrics. None selects all columns of the
 # respective kind.
@@ -433,12 +433,7 @@ class DomainIndicators(GraphTransformer):
                 f"each domain must be one of {list(_LEXICON)}, got "
                 f"{', '.join(map(repr, unknown))}"
             )
-        for i in range(len(batch)):
-            if batch.problems is None or batch.problems[i] is None:
-                raise ValueError(
-                    f"{batch.name_of(i)} must have a question text, but it has none. Pass "
-                    "problem=..."
-                )
+        check_known(batch, "problems")
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()

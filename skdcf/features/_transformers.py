@@ -16,6 +16,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import ROWS
 from .._parameters import Settings, settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
@@ -244,10 +245,8 @@ def check_known(batch, field):
     values = getattr(batch, field)
     for i in range(len(batch)):
         if values is None or values[i] is None:
-            is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
-                f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns depend "
-                "on it. A filter that was calibrated with it needs it for the guarantee. "
-                f"Pass {field}=[...] with texts obtained in the same way as for the "
-                f"calibration problems, or {field}=() if there are none"
+                f"{ROWS[field]!r} of {batch.name_of(i)} must not be None, because the columns "
+                "depend on it. Pass texts obtained in the same way as for the calibration "
+                "problems, or an empty value if there are none"
             )

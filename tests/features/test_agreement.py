@@ -337,13 +337,11 @@ def test_unknown_alternatives_are_refused():
     known = graph_of(["a"], ["b"])
     unknown = known.replace(alternatives=None, id="x")
     for transformer in (AgreementFeatures(), AgreementFeatures(optional=True)):
-        with pytest.raises(
-            ValueError, match=r'alternatives of problem 1 \("x"\) are unknown'
-        ):
+        with pytest.raises(ValueError, match=r'alternatives.*problem 1 \("x"\).*None'):
             transformer.fit([known, unknown])
         fitted = transformer.fit([known])
-        with pytest.raises(ValueError, match=r"alternatives.*unknown"):
+        with pytest.raises(ValueError, match=r"alternatives.*None"):
             fitted.transform([unknown])
         assert fitted.transform([known.replace(alternatives=())]).n_features == 12
-    with pytest.raises(ValueError, match="are unknown"):
+    with pytest.raises(ValueError, match=r"alternatives.*None"):
         AgreementFeatures().fit([unknown])

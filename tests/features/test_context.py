@@ -134,7 +134,7 @@ def test_odd_characters(odd):
 def test_unknown_context_is_refused_and_too_much_of_it():
     known, unknown = graph_of(["a"], ["a"]), graph_of(["a"], None, id="x")
     transformer = ContextFeatures().fit([known])
-    with pytest.raises(ValueError, match=r'context of problem 1 \("x"\) is unknown'):
+    with pytest.raises(ValueError, match=r"'context' of problem 1 .*None"):
         transformer.transform([known, unknown])
     with pytest.raises(ValueError, match=r"context.*problem.*0"):
         ContextFeatures().fit([unknown])

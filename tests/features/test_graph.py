@@ -156,7 +156,7 @@ def test_lexicon(question, topic):
 def test_domains_need_something_to_go_by(graphs):
     with pytest.raises(ValueError, match=r"domain.*'history'"):
         DomainIndicators(["history"]).fit(graphs)
-    with pytest.raises(ValueError, match="question text"):
+    with pytest.raises(ValueError, match=r"problem 0.*None"):
         DomainIndicators().fit([graphs[0].replace(problem=None)])
 
 

@@ -18,7 +18,7 @@ from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
 from .labels import pack_labels, read_column
-from .scorers import Scorer
+from .scorers import Scorer, check_finite
 
 
 @dataclass(frozen=True)
@@ -205,9 +205,5 @@ def confidence_of(scorer, batch):
             f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
             f"claim, got shape {confidence.shape}"
         )
-    for row in np.flatnonzero(~np.isfinite(confidence)):
-        raise ValueError(
-            f"the scorer must return finite confidences, got {confidence[row]} for "
-            f"{batch.locate(row)}"
-        )
+    check_finite(confidence, batch)
     return confidence

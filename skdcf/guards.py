@@ -549,7 +549,7 @@ def _refuse_split_prices(scorer, batch, confidence):
     difference = np.abs(moved - confidence)
     bound = _explained_by_rounding(confidence)
     claim = np.argmax(difference)
-    if difference[claim] > bound:
+    if not difference[claim] <= bound:  # The difference may be NaN.
         raise ValueError(
             f"{batch.locate(claim)}: the columns are float32 numbers, and the log price of the "
             f"claim changes by {difference[claim]:.3g} if they change by their resolution "

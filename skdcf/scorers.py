@@ -209,6 +209,15 @@ class Scorer(Settings, ABC):
         """
 
 
+def check_finite(confidence, batch):
+    """Raise ValueError for the first claim whose confidence is not finite."""
+    for row in np.flatnonzero(~np.isfinite(confidence)):
+        raise ValueError(
+            f"the scorer must return finite confidences, got {confidence[row]} for "
+            f"{batch.locate(row)}"
+        )
+
+
 def need_features(batch):
     """Return the features of the problems, or raise ValueError if there are none."""
     if batch.features is None:
@@ -883,12 +892,7 @@ class ConfTrScorer(PricedScorer):
             blocks = self.columns_.blocks(batch)
             return np.concatenate([(X * self.params_).sum(axis=1) for X in blocks])
         scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
-        if not np.isfinite(scores).all():
-            claim = np.argmin(np.isfinite(scores))
-            raise ValueError(
-                f"{self.model_!r} must return finite confidences, but it returned "
-                f"{scores[claim]} for {batch.locate(claim)}"
-            )
+        check_finite(scores, batch)
         return scores
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:

@@ -64,7 +64,6 @@ from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
 from .parts import CalibrationPart, first_claims, number
 from .scorers import (
-    ConfTrScorer,
     FitTask,
     as_scorer,
     out_of_fold_confidence,
@@ -720,24 +719,6 @@ class ConformalFilter(Settings):
             confidence = self._confidence(problems)
         risk = path_risk(self._risk(confidence, problems.batch), problems.columns)
         return self._resolved_guarantee.path_risks(risk, problems.batch)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Not used, present here for API consistency by convention.
-
-        Returns
-        -------
-        feature_names_out : ndarray of str of shape (n_columns,)
-            Column names, in the order of ``coef_``.
-        """
-        check_is_fitted(self)
-        if isinstance(self.scorer_, ConfTrScorer):
-            return self.scorer_.get_feature_names_out(self._column_names)
-        return np.array(self._column_names, object)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.

@@ -22,7 +22,7 @@ from .identity import (
     question_groups,
 )
 from .ops.conformal import shown_rank
-from .parts import choose_one_each, number
+from .parts import choose_one_each
 
 __all__ = ["choose", "passing_answers", "release"]
 
@@ -227,7 +227,7 @@ def release(
     guards.refuse_seen("training", filter._record.trained, batch, hashes)
     guards.refuse_seen("calibration", filter._record.calibrated, batch, hashes)
     rows = np.arange(len(batch))
-    first = choose_one_each(hashes.question, rows, number(risks.groups, len(batch)))
+    first = choose_one_each(hashes.question, rows, risks.group_of)
     for second in np.setdiff1d(rows, first):
         raise ValueError(
             f"{batch.name_of(second)} is one of several answers to the same question, and "

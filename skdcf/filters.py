@@ -62,7 +62,7 @@ from .identity import Groups, are_fine, canonical_order, hashes_of
 from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
-from .parts import CalibrationPart, first_claims, number
+from .parts import CalibrationPart, first_claims
 from .scorers import (
     FitTask,
     as_scorer,
@@ -376,8 +376,7 @@ class ConformalFilter(Settings):
                 scorer, train.columns, train.labels, task
             )
         risks = self._path_risks(train, confidence)
-        groups = number(risks.groups, len(risks))
-        return share_table(self._resolved_guarantee, risks, train.labels, groups)
+        return share_table(self._resolved_guarantee, risks, train.labels)
 
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None

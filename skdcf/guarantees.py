@@ -49,7 +49,7 @@ from ._checks import check_alpha, counted, warn
 from ._parameters import Settings, StrOptions, at_least, fraction, settings
 from .exceptions import CalibrationWarning
 from .graphs import GraphBatch
-from .identity import read_groups
+from .identity import group_numbers, read_groups
 from .ops import conformal
 from .ops.conformal import Jumps
 from .ops.hard import Array, nonconformity_scores, segment_min, segment_sum
@@ -519,6 +519,11 @@ class PathRisks:
     names: Callable[[int], str] = "problem {}".format
 
     @cached_property
+    def group_of(self):
+        """Number of each problem's group, in order of appearance."""
+        return group_numbers(self.groups, len(self))
+
+    @cached_property
     def lowest(self):
         """Smallest path risk of each problem, which is +inf if the problem has no claims."""
         return segment_min(self.path_risk, self.offsets)
@@ -930,16 +935,9 @@ class Calibration:
 
 
 def _split_groups(part):
-    rows = rows_of_groups(part.groups)
-    return {name: part[np.array(own)] for name, own in rows.items()}
-
-
-def rows_of_groups(groups):
-    """Return the indices of the members of each group, in order of first occurrence."""
-    rows = {}
-    for i, group in enumerate(groups):
-        rows.setdefault(group, []).append(i)
-    return rows
+    names = dict.fromkeys(part.groups)
+    group_of = part.group_of
+    return {name: part[group_of == i] for i, name in enumerate(names)}
 
 
 def leave_one_out(guarantee, jumps, risks):
@@ -966,8 +964,8 @@ def leave_one_out(guarantee, jumps, risks):
     """
     levels = np.full(len(risks.path_risk), np.inf)
     problem_of = segment_ids(risks.offsets)
-    for own in rows_of_groups(risks.groups or [None] * len(risks)).values():
-        rows = np.array(own)
+    for group in np.unique(risks.group_of):
+        rows = np.flatnonzero(risks.group_of == group)
         lowest = risks.lowest[rows]
         k0 = conformal.passing_count(len(rows) - 1, guarantee.share) + 1
         n_others = np.searchsorted(np.sort(lowest), lowest, side="right") - 1
@@ -985,7 +983,7 @@ def leave_one_out(guarantee, jumps, risks):
     return levels
 
 
-def share_table(guarantee, risks, labels, groups):
+def share_table(guarantee, risks, labels):
     """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters
@@ -994,11 +992,9 @@ def share_table(guarantee, risks, labels, groups):
         The guarantee whose loss is used.
     risks : PathRisks
         Path risks of training problems, computed by scorers that were not trained on these
-        problems.
+        problems. Each group has its own cut.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
-    groups : ndarray of int of shape (n_problems,)
-        Group of each problem. Each group has its own cut.
 
     Returns
     -------
@@ -1009,8 +1005,8 @@ def share_table(guarantee, risks, labels, groups):
     jumps = guarantee.jumps(risks.path_risk, labels, risks.offsets)
     table = np.zeros((91, 3))
     table[:, 0] = np.arange(10, 101) / 100
-    for group in np.unique(groups):
-        own = np.flatnonzero(groups == group)
+    for group in np.unique(risks.group_of):
+        own = np.flatnonzero(risks.group_of == group)
         safest = np.sort(risks.lowest[own])
         cuts = np.array([conformal.passing_cut(safest, share) for share in table[:, 0]])
         table[:, 1] += np.where(

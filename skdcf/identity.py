@@ -496,3 +496,14 @@ def read_groups(by, batch):
                 f"from by={by!r}"
             )
     return values
+
+
+def group_numbers(groups, n):
+    """Return the number of each of n groups in the order of appearance, or zeros without groups.
+
+    ``groups`` is a list of length n, or None. The numbers are an int array of shape (n,).
+    """
+    if groups is None:
+        return np.zeros(n, int)
+    numbers = {}
+    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], int)

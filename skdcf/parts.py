@@ -13,7 +13,14 @@ from . import guards
 from ._arrays import ranges, reduce_segments, starts_run
 from ._checks import Floats
 from .guarantees import Guarantee, Jumps, NoFalseClaim
-from .identity import Hashes, hash_question, is_repeated, mix, rounded_bits
+from .identity import (
+    Hashes,
+    group_numbers,
+    hash_question,
+    is_repeated,
+    mix,
+    rounded_bits,
+)
 from .ops.hard import segment_min
 
 _FIELDS = "jumps", "hashes", "largest", "lowest", "lowered", "texts"
@@ -82,7 +89,7 @@ class CalibrationPart:
     @property
     def group_of(self) -> NDArray[np.int64]:
         """Number of the group of each problem."""
-        return number(self.groups, len(self))
+        return group_numbers(self.groups, len(self))
 
     def __len__(self) -> int:
         """Number of problems."""
@@ -206,17 +213,6 @@ class CalibrationPart:
         counts = [min(n, guarantee.fewest(n, level)) for n in sizes.tolist()]
         chosen = order[ranges(np.cumsum(sizes) - sizes, counts)]
         return np.sort(rows[chosen]), np.delete(rows, chosen)
-
-
-def number(groups, n):
-    """Return the number of each of n groups in the order of appearance, or zeros without groups.
-
-    ``groups`` is a list of length n, or None. The numbers are an int array of shape (n,).
-    """
-    if groups is None:
-        return np.zeros(n, int)
-    numbers = {}
-    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], int)
 
 
 def first_claims(batch):

@@ -51,10 +51,7 @@ def test_the_largest_good_share_is_chosen(data):
             rates[hundredths / 100] = rate
     bound = max(Fraction(1, 5), min(rates.values()))
     labels, offsets = 1 - false.ravel(), np.arange(n + 1) * 4
-    groups = np.zeros(n, int)
-    table = share_table(
-        NoFalseClaim(), PathRisks(risk.ravel(), offsets), labels, groups
-    )
+    table = share_table(NoFalseClaim(), PathRisks(risk.ravel(), offsets), labels)
     chosen = choose_share(table, ALPHA, None, [n_calibration])
     assert chosen == max(share for share, rate in rates.items() if rate <= bound)
 

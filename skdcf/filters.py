@@ -169,10 +169,10 @@ class ConformalFilter(Settings):
         """Fit the columns and the scorer, then calibrate.
 
         If the columns or the scorer learn, if ``show="auto"``, or if ``calibration_size`` is a
-        number, some problems are held out, and the filter is calibrated on these problems only.
-        Otherwise, it is calibrated on all problems. With ``calibration_size="all"``, all labels are
-        used both for training and for calibration. With ``calibration_size=0``, the filter is
-        trained, but not calibrated.
+        positive number, the answers to some questions are held out, and the filter is calibrated on
+        these answers only. Otherwise, it is calibrated on all problems. With
+        ``calibration_size="all"``, all labels are used both for training and for calibration. With
+        ``calibration_size=0``, nothing is held out, and the filter is trained but not calibrated.
 
         Parameters
         ----------
@@ -216,7 +216,8 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = check_random_state(self.random_state).randint(2**31 - 1)
-            # Columns that do not need fitting are computed for all problems.
+            # Columns that do not need fitting are computed for all problems. If the columns need
+            # fitting, the scorer is made after them.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
@@ -226,7 +227,8 @@ class ConformalFilter(Settings):
                 return self
 
             # All problems are used for calibration, unless something learns, a share is chosen or
-            # a size is set.
+            # a size is set. `candidates` becomes the hashes of all answers that could be used for
+            # training.
             calibration = np.arange(len(problems.batch))
             training = candidates = []
             held = problems
@@ -241,8 +243,8 @@ class ConformalFilter(Settings):
                 held = problems.take(calibration)
             origin = self._guard_split(problems, held)
 
-            # If the columns or the scorer learn, they are fitted on the training problems only.
-            # Otherwise, they are fitted on all problems, without their labels.
+            # If the columns or the scorer learn, both are fitted on the training problems only.
+            # Otherwise, the scorer is fitted on all problems, without their labels.
             train = problems.take(training) if learns else problems.unlabelled()
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
@@ -250,13 +252,15 @@ class ConformalFilter(Settings):
             task = self._task(problems, training, rng) if learns else None
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
             # For each share, count the training answers that would pass, and those that are wrong.
+            # This also needs training problems if nothing learns.
             if self._chooses_share:
                 train = problems.take(training)
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
 
             # One answer to each question is used for calibration. Without a split, or if a share
-            # is chosen, no more questions are used than the rank needs.
+            # is chosen, no more questions are used than the rank needs. Otherwise, the split held
+            # out a suitable number.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
                 left_over = self._calibrate_on(self._part(held), fewest, candidates)
@@ -328,7 +332,7 @@ class ConformalFilter(Settings):
         size = self.calibration_size
         n = int(question.max()) + 1
         if not learns and size in (None, "all"):
-            # A fifth of the questions is only used to choose the share.
+            # Only the share is chosen, for which a fifth of the questions is used.
             size = n * 4 // 5
         elif size is None:
             size = self._resolved_guarantee.calibration_count(n, self._level())
@@ -510,7 +514,7 @@ class ConformalFilter(Settings):
         """Score labelled problems for calibration, before one answer to each question is chosen.
 
         The scores are lowered to allow for rounding errors only after the guards have checked the
-        exact values.
+        exact values. `_calibrate_on` lowers equal scores further.
         """
         batch = problems.batch
         confidence = self._confidence(problems)
@@ -552,7 +556,8 @@ class ConformalFilter(Settings):
         if self._chooses_share:
             if not hasattr(self, "share_table_"):
                 raise ValueError('show="auto" requires the training answers. Call fit')
-            # The share is chosen for the number of questions in each group.
+            # The share is chosen for the number of questions in each group. How many of them
+            # are used depends on the share, so questions are chosen again below.
             rows, _ = part.choose(guarantee, level, False)
             counts = np.bincount(part.group_of[rows])
             table = self.share_table_
@@ -700,6 +705,11 @@ class ConformalFilter(Settings):
         return online.on_prefixes(score, batch) if self.online else score(batch)
 
     def _risk(self, confidence, batch, steady=False):
+        """Return the risk of each claim.
+
+        In calibration (``steady``), risks are not raised for rounding, and noise that rounding
+        could change is left out, because there the scores are lowered.
+        """
         risk = -confidence
         if not (steady or batch.features is None or self.ties == "include"):
             risk = guards.raised(risk, batch)

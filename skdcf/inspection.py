@@ -91,9 +91,7 @@ def explain(
     passes = np.ones(len(batch), bool)
     if guarantee.show != 1:
         passes = calibration.passes(risks)
-    labels = None
-    if y is not None:
-        labels = check(filter, problems, [y] if single else y)[1]
+    labels = None if y is None else check(filter, problems, [y] if single else y)[1]
     smallest = calibration.levels(risks, filter.ties == "include")
     never = smallest >= 1 if guarantee.is_probability else np.isinf(smallest)
     columns = {
@@ -109,7 +107,6 @@ def explain(
         dict(zip(columns, values, strict=True))
         for values in zip(*map(np.ndarray.tolist, columns.values()), strict=True)
     ]
-    n_calibration = filter.n_calibration_
     out = []
     for i, (graph, place) in enumerate(zip(batch, slices(batch.offsets), strict=True)):
         rows = rows_of_all[place]
@@ -118,7 +115,7 @@ def explain(
             row["reason"] = ""
             if not row["kept"]:
                 reasons[v] = row["reason"] = _reason(
-                    row, passes[i], risks.lowest[i], level, n_calibration
+                    row, passes[i], risks.lowest[i], level, filter
                 )
         out.append(
             Table(
@@ -156,7 +153,7 @@ def _deciding_row(path_risk, batch):
     return order[pass_on(np.maximum, np.argsort(order), batch)]
 
 
-def _reason(row, passes, lowest, alpha, n_calibration):
+def _reason(row, passes, lowest, alpha, filter):
     """Return a sentence that says why a claim was dropped."""
     start = f"Claim {row['claim']} was dropped"
     risk = row["path_risk"]
@@ -167,7 +164,7 @@ def _reason(row, passes, lowest, alpha, n_calibration):
         )
     if row["threshold"] == -np.inf:
         start += (
-            f": {n_calibration} calibration problems are too few to keep anything at "
+            f": {filter.n_calibration_} calibration problems are too few to keep anything at "
             f"alpha = {alpha:g}"
         )
     elif row["decided_by"] == row["claim"]:

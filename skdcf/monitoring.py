@@ -46,7 +46,6 @@ class BettingMonitor(Settings):
     delta: float = 0.05
 
     _parameter_constraints = {"delta": [fraction()], "random_state": ["random_state"]}
-    log_wealth_ = np.empty(0)
     #: Part of delta that is reserved for the event that the calibration set is unfavourable.
     calibration_delta_ = 0.0
 

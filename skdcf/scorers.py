@@ -266,6 +266,12 @@ class FeatureScorer(Scorer):
     feature : str or int
         Name or column index of the feature.
 
+    Notes
+    -----
+    The confidences of a subclass may depend on other columns and on the batch. Filters therefore
+    compare all columns of new problems and measure rounding errors, unless the subclass overrides
+    ``columns_read`` and ``batch_invariant``.
+
     Examples
     --------
     >>> from skdcf import GraphBatch
@@ -275,26 +281,24 @@ class FeatureScorer(Scorer):
     array([3., 5.])
     """
 
-    requires_fit = False
-    batch_invariant = True
-
     feature: str | int
 
-    def columns_read(self) -> tuple[str, ...] | None:
-        return (self.feature,) if isinstance(self.feature, str) else None
+    @property
+    def batch_invariant(self) -> bool:  # type: ignore[override]
+        return type(self) in (FeatureScorer, FrequencyScorer)
 
-    def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        column_of(self.feature, batch)
-        return self
+    def columns_read(self) -> tuple[str, ...] | None:
+        if isinstance(self.feature, str) and self.batch_invariant:
+            return (self.feature,)
+        return None
 
     def confidence(self, batch: GraphBatch) -> Floats:
         return batch.features[:, column_of(self.feature, batch)]  # type: ignore[index]
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
-        table = need_features(batch)
-        weights = np.zeros(table.shape[1])
+        weights = np.zeros(batch.n_features or 0)
         weights[column_of(self.feature, batch)] = 1.0
-        return tuple(batch.column_names), weights, table
+        return tuple(batch.column_names), weights, batch.features  # type: ignore[return-value]
 
 
 @settings

@@ -218,3 +218,18 @@ def test_columns_that_nothing_reads_are_not_computed():
     graphs = [ReasoningGraph(claims=["a" * (i % 7)], edges=()) for i in range(30)]
     cf = HardCF(OfTexts(), alpha=0.2).fit(graphs, [[i % 2] for i in range(30)], False)
     assert cf.features_ is None
+
+
+class FirstColumn(FeatureScorer):
+    """The parent reads its column by name."""
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+def test_a_subclass_does_not_inherit_which_columns_are_read():
+    table = np.random.default_rng(0).normal(size=(40, 2))
+    X = GraphBatch.from_arrays(table, range(41), (), feature_names=["a", "b"])
+    cf = HardCF(FirstColumn("a"), alpha=0.2).fit(X, [1, 0] * 20)
+    with pytest.raises(ValueError, match=r"same order.*'a', 'b'"):
+        cf.predict(X.replace_features(table[:, ::-1], ["b", "a"]))

@@ -11,7 +11,7 @@ from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import AgreementFeatures
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.scorers import ClassifierScorer, Scorer
+from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +123,21 @@ def test_columns_in_another_order_are_refused_if_a_function_reads_them(data):
 # --- scorers and columns that look at problems are fitted on others
 
 
-class Density(Scorer):
-    """Does not say that it learns."""
-
+class LearnsDensity:
     def fit(self, batch, labels, task=None):
         self.density_ = KernelDensity(bandwidth=0.1).fit(batch.features)
         return self
 
     def confidence(self, batch):
         return -self.density_.score_samples(batch.features)
+
+
+class Density(LearnsDensity, Scorer):
+    """Does not say that it learns."""
+
+
+class OfTwoParents(LearnsDensity, FeatureScorer):
+    """The second parent learns nothing."""
 
 
 class Tree(Density):
@@ -170,6 +176,7 @@ class GraphsOfDensity(AgreementFeatures):
     "settings",
     [
         {"scorer": Density()},
+        {"scorer": OfTwoParents(0)},
         {"scorer": Tree()},
         {"scorer": 0, "features": ColumnOfDensity()},
         {"scorer": 0, "features": GraphsOfDensity()},

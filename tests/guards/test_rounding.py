@@ -16,7 +16,7 @@ from skdcf.jitter import noise_of
 from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.ops.price import exact_log_price
-from skdcf.scorers import Scorer
+from skdcf.scorers import FeatureScorer, Scorer
 
 N = 59  # (N + 1) / 5 is whole, so all of them calibrate
 GRAPHS, Y = make_reasoning_graphs(N, kind="felm", random_state=0, return_X_y=True)
@@ -204,8 +204,17 @@ def after_the_first(batch):
     return batch.features[:, 0] + (batch.problem_of == 0)
 
 
+class Ranked(FeatureScorer):
+    """The parent says that its own confidences are equal in every batch."""
+
+    def confidence(self, batch):
+        return rank(batch)
+
+
 @pytest.mark.parametrize("n", [2, 3, 59])
-@pytest.mark.parametrize("scorer", [rank, centre, after_the_first, Rounded(1e-3)])
+@pytest.mark.parametrize(
+    "scorer", [rank, centre, after_the_first, Rounded(1e-3), Ranked(0)]
+)
 def test_scorers_that_look_at_the_batch_are_refused(scorer, n):
     rng = np.random.default_rng(0)
     batch = GRAPHS.replace_features(rng.normal(size=(GRAPHS.n_claims, 1)))[:n]

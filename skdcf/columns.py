@@ -145,36 +145,38 @@ def transformer_for(estimator, batch):
 
 def _compare_features(estimator, batch):
     """Return the problems, or raise ValueError unless they have the features seen in `fit`."""
+    names = [*(batch.feature_names or ())]
+    names_in_fit: Any = [*getattr(estimator, "feature_names_in_", ())]
+    n_features = estimator.n_features_in_
+    if batch.n_features == n_features and names == names_in_fit:
+        return batch
+
     # If only the scorer reads columns, and reads them by name, only the names are compared. The
     # noise of ties="jitter" and functions that compute groups may depend on any column.
     columns_read = estimator.scorer_.columns_read()
     by_position = estimator.features_ is not None or estimator.ties == "jitter"
     by_position |= any(map(callable, estimator._resolved_guarantee.entries))
-    if columns_read is not None and batch.feature_names and not by_position:
+    if columns_read is not None and names and not by_position:
         return batch
-
-    names = batch.feature_names
-    n_features = estimator.n_features_in_
-    names_in_fit: Any = getattr(estimator, "feature_names_in_", None)
     if not batch.n_claims and batch.features is None and n_features:
         # A chunk of a file may contain only answers without claims, which have no features.
-        return batch.replace_features(np.zeros((0, n_features)), names_in_fit)
+        return batch.replace_features(np.zeros((0, n_features)), names_in_fit or None)
     if (batch.n_features or 0) != n_features:
         raise ValueError(
             f"X has {batch.n_features or 0} features, but {type(estimator).__name__} is "
             f"expecting {n_features} features as input"
         )
-    if (names is None) != (names_in_fit is None):
-        where = "X but not in fit" if names_in_fit is None else "fit but not in X"
+    if names and names_in_fit:
+        raise ValueError(
+            "the feature names must be those seen during fit, in the same order, "
+            f"{names_in_fit}, got {names}"
+        )
+    if names or names_in_fit:
+        where = "X but not in fit" if names else "fit but not in X"
         warn(
             "the order of the features cannot be checked, because the features have "
             f"names in {where}. Pass feature names both in fit and in X",
             GuaranteeWarning,
-        )
-    elif names and list(names) != list(names_in_fit):
-        raise ValueError(
-            "the feature names must be those seen during fit, in the same order, "
-            f"{list(names_in_fit)}, got {list(names)}"
         )
     return batch
 

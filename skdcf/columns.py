@@ -18,7 +18,7 @@ from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
 from .labels import pack_labels, read_column
-from .scorers import Scorer, check_finite
+from .scorers import Scorer
 
 
 @dataclass(frozen=True)
@@ -192,20 +192,3 @@ def _read_classes(estimator, y, batch, reset):
         return read_column(y, estimator._classes())[0]
     labels, estimator.classes_ = read_column(y)
     return labels
-
-
-def confidence_of(scorer, batch):
-    """Return a scorer's confidences as a float array of shape (n_claims,).
-
-    A ValueError is raised if the scorer's output is invalid.
-    """
-    if not batch.n_claims:
-        return np.zeros(0)
-    confidence = np.asarray(scorer.confidence(batch), float)
-    if confidence.shape != (batch.n_claims,):
-        raise ValueError(
-            f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
-            f"claim, got shape {confidence.shape}"
-        )
-    check_finite(confidence, batch)
-    return confidence

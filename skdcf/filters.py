@@ -42,7 +42,7 @@ from ._parameters import (
     reduced,
     settings,
 )
-from .columns import confidence_of, read_problems, transformer_for
+from .columns import read_problems, transformer_for
 from .features.columns import (
     apply_columns,
     carry_columns,
@@ -66,6 +66,7 @@ from .parts import CalibrationPart, first_claims
 from .scorers import (
     FitTask,
     as_scorer,
+    confidence_of,
     out_of_fold_confidence,
     scorer_requires_fit,
 )
@@ -694,13 +695,13 @@ class ConformalFilter(Settings):
         """Return the confidence in each claim, computed without later claims if online=True."""
         if self.online:
             return self._score(problems.batch)
-        return confidence_of(self.scorer_, problems.columns)
+        return confidence_of(self.scorer_.confidence, problems.columns)
 
     def _score(self, batch):
         """Compute the columns and confidences of a batch."""
 
         def score(batch):
-            return confidence_of(self.scorer_, self._with_columns(batch))
+            return confidence_of(self.scorer_.confidence, self._with_columns(batch))
 
         return online.on_prefixes(score, batch) if self.online else score(batch)
 

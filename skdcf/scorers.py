@@ -209,13 +209,25 @@ class Scorer(Settings, ABC):
         """
 
 
-def check_finite(confidence, batch):
-    """Raise ValueError for the first claim whose confidence is not finite."""
+def confidence_of(score, batch):
+    """Return the confidences that a function computes, of shape (n_claims,).
+
+    A ValueError is raised if its output is invalid.
+    """
+    if not batch.n_claims:
+        return np.zeros(0)
+    confidence = np.asarray(score(batch), float)
+    if confidence.shape != (batch.n_claims,):
+        raise ValueError(
+            f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
+            f"claim, got shape {confidence.shape}"
+        )
     for row in np.flatnonzero(~np.isfinite(confidence)):
         raise ValueError(
             f"the scorer must return finite confidences, got {confidence[row]} for "
             f"{batch.locate(row)}"
         )
+    return confidence
 
 
 def need_features(batch):
@@ -895,9 +907,9 @@ class ConfTrScorer(PricedScorer):
             # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
             blocks = self.columns_.blocks(batch)
             return np.concatenate([(X * self.params_).sum(axis=1) for X in blocks])
-        scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
-        check_finite(scores, batch)
-        return scores
+        return confidence_of(
+            lambda batch: self.model_(self.params_, self.columns_(batch)), batch
+        )
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         if not self._is_linear:

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3323,
     "datasets": 11050,
     "evaluation": 5922,
-    "features": 13686,
+    "features": 13672,
     "ops": 6998,
     "top": 43481,
     "training": 3233,

@@ -100,6 +100,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         self.validate()
         batch = as_batch(X)
+        self._prepare(batch)
         self._check(batch)
         self.feature_names_in_ = np.array(batch.column_names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
@@ -201,6 +202,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         raise NotImplementedError
 
+    def _prepare(self, batch):
+        """Choose the columns for the batch that is passed to `fit`."""
+
     def _check(self, batch):
         """Raise ValueError if `own_columns` cannot be computed for the batch."""
 
@@ -213,7 +217,6 @@ class OptionalColumns(GraphTransformer):
     contains the texts.
     """
 
-    requires_fit = False
     columns: ClassVar[tuple[str, ...]]
     field: ClassVar[str] = ""
     _parameter_constraints = {"optional": ["boolean"]}
@@ -221,10 +224,8 @@ class OptionalColumns(GraphTransformer):
     _: KW_ONLY
     optional: bool = False
 
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        batch = as_batch(X)
+    def _prepare(self, batch):
         self.used_ = not self.optional or self._is_there(batch)
-        return super().fit(batch)
 
     def _is_there(self, batch):
         """Return whether a problem has the texts that the columns require."""

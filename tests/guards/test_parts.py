@@ -161,15 +161,28 @@ class ColumnOfDensity(FunctionTransformer):
         return -self.density_.score_samples(X)[:, None]
 
 
-class GraphsOfDensity(AgreementFeatures):
-    """Inherits ``requires_fit = False``, which is true of the parent's ``fit``."""
-
+class LearnsColumn:
     def fit(self, X, y=None):
         self.density_ = KernelDensity(bandwidth=0.1).fit(X.features)
         return self
 
     def transform(self, X):
         return X.replace_features(-self.density_.score_samples(X.features)[:, None])
+
+
+class GraphsOfDensity(LearnsColumn, AgreementFeatures):
+    """The second parent learns nothing."""
+
+
+class Declares(AgreementFeatures):
+    requires_fit = False
+
+
+class OfDeclared(Declares):
+    """Inherits ``requires_fit = False``, which is true of the parent's ``fit``."""
+
+    fit = LearnsColumn.fit
+    transform = LearnsColumn.transform
 
 
 @pytest.mark.parametrize(
@@ -180,6 +193,7 @@ class GraphsOfDensity(AgreementFeatures):
         {"scorer": Tree()},
         {"scorer": 0, "features": ColumnOfDensity()},
         {"scorer": 0, "features": GraphsOfDensity()},
+        {"scorer": 0, "features": OfDeclared()},
     ],
 )
 def test_scorers_and_columns_that_look_at_problems_are_fitted_on_others(settings):

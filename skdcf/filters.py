@@ -217,8 +217,8 @@ class ConformalFilter(Settings):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
             self._seed = check_random_state(self.random_state).randint(2**31 - 1)
-            # Columns that do not need fitting are computed for all problems. If the columns need
-            # fitting, the scorer is made after them.
+            # Columns that do not need fitting are computed for all problems. Otherwise, the scorer
+            # is created later, when the columns have been fitted.
             scorer = None
             if self.features_ is None or not columns_require_fit(self.features_):
                 problems, scorer = self._make_columns(problems, problems.unlabelled())
@@ -228,8 +228,8 @@ class ConformalFilter(Settings):
                 return self
 
             # All problems are used for calibration, unless something learns, a share is chosen or
-            # a size is set. `candidates` becomes the hashes of all answers that could be used for
-            # training.
+            # a size is set. After a split, `candidates` are the hashes of all answers that could
+            # have been used for training.
             calibration = np.arange(len(problems.batch))
             training = candidates = []
             held = problems
@@ -260,8 +260,8 @@ class ConformalFilter(Settings):
             self._record = self._remember(problems, training, origin)
 
             # One answer to each question is used for calibration. Without a split, or if a share
-            # is chosen, no more questions are used than the rank needs. Otherwise, the split held
-            # out a suitable number.
+            # is chosen, no more questions are used than the rank needs. Otherwise, the split has
+            # held out a suitable number.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
                 left_over = self._calibrate_on(self._part(held), fewest, candidates)

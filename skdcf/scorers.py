@@ -106,10 +106,10 @@ class Scorer(Settings, ABC):
     ----------
     requires_fit : bool or None
         Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
-        passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown.
-        None is equivalent to True for classes that define `fit`, because a `fit` that
-        ignores labels can still depend on the problems. A subclass that overrides `fit` must
-        set ``requires_fit`` again.
+        passed to `fit`. If False and the columns need no fitting either, `fit` receives all
+        problems, with all labels set to unknown. None is equivalent to True for classes that
+        define `fit`, because a `fit` that ignores labels can still depend on the problems. A
+        subclass that overrides `fit` must set ``requires_fit`` again.
     batch_invariant : bool
         Whether the confidence in a claim is bitwise equal in every batch, as for a feature
         column. If True, rounding errors are not measured.
@@ -622,7 +622,7 @@ class LinearModel(Settings):
     def init(
         self, n_features: int, rng: np.random.RandomState | np.random.Generator
     ) -> Floats:
-        """Draw weights uniformly, between minus and plus one over the root of their number.
+        """Draw weights uniformly, at most one over the square root of their number in size.
 
         Parameters
         ----------

@@ -260,8 +260,8 @@ class ConformalFilter(Settings):
             self._record = self._remember(problems, training, origin)
 
             # One answer to each question is used for calibration. Without a split, or if a share
-            # is chosen, no more questions are used than the rank needs. Otherwise, the split has
-            # held out a suitable number.
+            # is chosen, no more questions are used than the rank needs. Otherwise, all questions
+            # that were held out are used.
             if len(calibration):
                 fewest = self._chooses_share or not is_split
                 left_over = self._calibrate_on(self._part(held), fewest, candidates)
@@ -557,8 +557,8 @@ class ConformalFilter(Settings):
         if self._chooses_share:
             if not hasattr(self, "share_table_"):
                 raise ValueError('show="auto" requires the training answers. Call fit')
-            # The share is chosen for the number of questions in each group. How many of them
-            # are used depends on the share, so questions are chosen again below.
+            # The share is chosen for the number of questions in each group. Then the questions are
+            # chosen again, because the share determines how many of them the rank needs.
             rows, _ = part.choose(guarantee, level, False)
             counts = np.bincount(part.group_of[rows])
             table = self.share_table_

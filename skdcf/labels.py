@@ -71,7 +71,7 @@ def _join_rows(rows, batch):
     """Return the labels of all problems in one flat array or list."""
     joined = None
     if {*map(type, rows)} == {np.ndarray}:
-        # A single call joins a million rows quickly. It fails if their dimensions or types differ.
+        # A single call joins a million rows quickly, but not if their dimensions or types differ.
         with suppress(ValueError, TypeError):
             joined = np.concatenate([*rows])
     elif not any(hasattr(v, "__len__") and not isinstance(v, str) for v in rows):

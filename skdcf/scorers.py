@@ -622,7 +622,7 @@ class LinearModel(Settings):
     def init(
         self, n_features: int, rng: np.random.RandomState | np.random.Generator
     ) -> Floats:
-        """Draw weights uniformly, at most one over the square root of their number in size.
+        """Draw weights uniformly from -b to b, where b is 1 / sqrt(n_features).
 
         Parameters
         ----------

@@ -89,8 +89,8 @@ def train(model, batch, labels, task, gain=None):
         loss.
     task : FitTask
         Level, relaxation and settings of the training. All problems of a group are held out for
-        validation together. The random numbers are used to draw initial parameters, validation
-        problems and random halves.
+        validation together. The random number generator draws the initial parameters, the
+        validation problems and the random halves.
     gain : float, optional
         Exponent of the price, which is also the gain in the loss. If None, the output of the
         model is the confidence, and the loss counts claims.

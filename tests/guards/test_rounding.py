@@ -287,3 +287,19 @@ def test_prices_that_depend_on_the_resolution_of_float32_are_refused():
     single = [graph.replace(features=np.float32(graph.features)) for graph in fine]
     with pytest.raises(ValueError, match=r"float32.*gain=None"):
         HardCF(PricedSum()).fit(single, labels)
+
+
+class OfFloat32(Scorer):
+    """Knows no score for other numbers."""
+
+    gain = 0.5
+
+    def confidence(self, batch):
+        column = batch.features[:, 0]
+        return np.where(column == np.float32(column), column, np.nan)
+
+
+def test_prices_that_are_unknown_within_the_resolution_are_refused():
+    table = np.float32(np.random.default_rng(0).normal(size=(40, 1)))
+    with pytest.raises(ValueError, match=r"float32.*changes by nan"):
+        HardCF(OfFloat32()).fit(table, [1, 0] * 20)
